@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anyhow::{bail, Context, Result};
 
 use lapscope_data::text::style::Style;
-use lapscope_data::text::visible::{Form, Shown};
+use lapscope_data::text::visible::{Form, VisibleWriter};
 
 /// Writes text to standard output through a buffer; what could command a terminal is shown.
 ///
@@ -40,7 +40,7 @@ pub fn write_bytes(write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<(
 /// Of `write`, or of the writer.
 #[allow(clippy::disallowed_methods)] // here it is
 pub fn print_with(form: Form, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let mut out = BufWriter::new(Shown::new(io::stdout().lock(), form));
+    let mut out = BufWriter::new(VisibleWriter::new(io::stdout().lock(), form));
     write(&mut out)?;
     out.flush().context(STANDARD_OUTPUT)
 }

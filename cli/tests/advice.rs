@@ -106,7 +106,7 @@ fn a_receiver_inside_mpi_is_to_post_earlier() {
     let mut ranks = Calls::pair();
     let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 520, &[send]);
-    ranks[1].block(Operation::of("MPI_Comm_dup", 4), 10, 499);
+    ranks[1].block(Operation::other_call("MPI_Comm_dup", 4), 10, 499);
     let receive = ranks[1].receive(5, LARGE, 500);
     ranks[1].wait(6, 502, 520, &[receive]);
     let report = report(&run([&ranks[0], &ranks[1]]));
@@ -342,9 +342,9 @@ fn one_cure_in_one_function_is_one_piece_of_advice() {
     let sends = [ranks[0].send(1, LARGE, 10), ranks[0].send(1, LARGE, 12)];
     ranks[0].wait(3, 15, 520, &sends[..1]);
     ranks[0].wait(4, 521, 560, &sends[1..]);
-    ranks[1].block(Operation::of("MPI_Comm_dup", 6), 10, 499);
+    ranks[1].block(Operation::other_call("MPI_Comm_dup", 6), 10, 499);
     let first = ranks[1].receive(3, LARGE, 500);
-    ranks[1].block(Operation::of("MPI_Comm_dup", 6), 502, 529);
+    ranks[1].block(Operation::other_call("MPI_Comm_dup", 6), 502, 529);
     let second = ranks[1].receive(4, LARGE, 530);
     ranks[1].wait(5, 532, 560, &[first, second]);
     let directory = run([&ranks[0], &ranks[1]]);
@@ -425,7 +425,7 @@ fn two_calls_of_one_line_are_two_sites() {
 #[test]
 fn generalized_requests_transfer_nothing() {
     let mut ranks = Calls::pair();
-    let start = Operation::of("MPI_Grequest_start", 1);
+    let start = Operation::other_call("MPI_Grequest_start", 1);
     let request = ranks[0].begin(Operation { kind: "generalized", bytes: 6, ..start }, 10);
     ranks[0].wait(3, 15, 520, &[request]);
     let directory = run([&ranks[0], &ranks[1]]);

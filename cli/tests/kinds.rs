@@ -49,11 +49,11 @@ fn rows(file: &Fixture) {
         communicator_id: Some(1),
         bytes: 50,
         posted_bytes: 50,
-        ..Operation::of("MPI_Pready", 6)
+        ..Operation::other_call("MPI_Pready", 6)
     };
     let both = both_ways(file);
     let rput = file.insert(one_sided("MPI_Rput", 3, 4_096, Some(1)).waited());
-    let waitall = file.insert(Operation::of("MPI_Waitall", 6));
+    let waitall = file.insert(Operation::other_call("MPI_Waitall", 6));
     let mut completion_id = None;
     for (operation_id, begin_ns, duration_ns, completed) in [
         (init, 2_000, 100, 0),
@@ -64,7 +64,7 @@ fn rows(file: &Fixture) {
         (file.insert(probe), 13_000, 50, 0),
         (waitall, 30_000, 5_000, 5),
         (file.insert(part), 40_000, 10, 0),
-        (file.insert(Operation::of("MPI_Session_finalize", 6)), 101_000, 9_000, 0),
+        (file.insert(Operation::other_call("MPI_Session_finalize", 6)), 101_000, 9_000, 0),
     ] {
         let duration_ns = Some(duration_ns);
         let id =

@@ -49,7 +49,7 @@ fn write_rank(file: &Fixture, (rank, place): (i64, i64), ranks: i64, end: End) {
     let bytes = |rank: i64| if rank == LOUD { 64 << 10 } else { 16 << 10 };
     let isend = add(Operation::send("MPI_Isend", 1, (bytes(rank), after, 0)).waited());
     let irecv = add(Operation::receive("MPI_Irecv", 2, (bytes(before), before, 0)).waited());
-    let waitall = add(Operation::of("MPI_Waitall", 3));
+    let waitall = add(Operation::other_call("MPI_Waitall", 3));
     let allreduce = add(Operation::collective("MPI_Allreduce", 4));
     // a little later here than there, and one much later
     let late = rank * 37 % 8 * MS / 4 + if rank == SLOW { 40 * MS } else { 0 };

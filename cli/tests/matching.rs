@@ -126,7 +126,7 @@ fn operation(post: &Post, posts: &[Post], ended: Option<&'static str>) -> Operat
         posted_tag: Some(post.tag),
         posted_bytes: message.bytes,
         ended,
-        ..Operation::of(call, 1)
+        ..Operation::other_call(call, 1)
     }
 }
 
@@ -162,7 +162,7 @@ fn by_end(rank: i64, posts: &[Post], random: &mut Random) -> (Vec<(i64, usize)>,
 fn write(file: &Fixture, rank: i64, posts: &[Post], random: &mut Random) {
     define(file, rank);
     let (ended, pending) = by_end(rank, posts, random);
-    let wait = file.insert(Operation::of("MPI_Waitall", 1));
+    let wait = file.insert(Operation::other_call("MPI_Waitall", 1));
     for (end, place) in ended {
         let post = &posts[place];
         let state = match (post.is_blocking, post.what) {

@@ -8,7 +8,7 @@ use lapscope_fixture::messages::Rows;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::small::run as small_run;
 use lapscope_fixture::tables::{Rank, Starvation};
-use lapscope_measure::reference::{Reference, Sample, Source};
+use lapscope_measure::reference::{Reference, ReferenceSource, Sample};
 use lapscope_report::calibration::{Calibration, Circumstances};
 use lapscope_trace::{Locality, Trace};
 use serde_json::Value;
@@ -292,7 +292,7 @@ fn reference_times_are_chosen() {
         is_upwards: true,
         is_disturbed: false,
     };
-    let times = Reference::fit([sample; 9], [], Source::None);
+    let times = Reference::fit([sample; 9], [], ReferenceSource::None);
     let file = run.path().join("slow.json");
     Calibration::new(Vec::new(), 2, circumstances, times).write(&file).unwrap();
     let transfer = |wanted: &str| {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::fixture::{answer, command, failure, json, on_a_full_disk, text};
-use lapscope_columns::{write, Told};
+use lapscope_columns::{write, WriteProgress};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Operation, Rank};
@@ -269,7 +269,7 @@ fn who_wants_to_stop_is_heard() {
     let (run, place) = (small_run(), tempfile::tempdir().unwrap());
     let mut open = OpenRun::open(Some(run.path())).unwrap();
     let prepared = prepare(&mut open).unwrap();
-    let told = Told { wrote: &|_| (), is_stopped: &|| true };
+    let told = WriteProgress { wrote: &|_| (), is_stopped: &|| true };
     let stopped = write(&prepared, &mut open.symbols, place.path(), &told);
     assert_eq!(stopped.unwrap_err().to_string(), "interrupted");
 }

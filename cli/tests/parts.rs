@@ -8,7 +8,7 @@ use crate::fixture::bare;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
 use lapscope_fixture::{edit_rank, share, Fixture};
-use lapscope_report::pipeline::pictures::{self, Shown};
+use lapscope_report::pipeline::pictures::{self, TimelineChoice};
 use lapscope_report::pipeline::resources::Resources;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::ReportOptions;
@@ -49,7 +49,7 @@ impl Writer<'_> {
 
     /// A message to one neighbour and one from another, computation, and a wait for both.
     fn step(&self, step: &Step) {
-        let wait = self.file.insert(Operation::of("MPI_Waitall", 3));
+        let wait = self.file.insert(Operation::other_call("MPI_Waitall", 3));
         let call = self.call(wait, (step.waits[self.rank], step.done[self.rank]), 2);
         let (to, from) = step.neighbors(self.rank);
         let begin = step.begins[self.rank];
@@ -90,7 +90,7 @@ impl Writer<'_> {
         let root = (name == "MPI_Bcast").then_some((step.number % RANKS) as i64);
         let operation = Operation { bytes: 64, peer: root, ..Operation::collective(name, 4) };
         if name.starts_with("MPI_I") {
-            let wait = self.file.insert(Operation::of("MPI_Wait", 5));
+            let wait = self.file.insert(Operation::other_call("MPI_Wait", 5));
             let call = self.call(wait, (begin + 20_000, end + 20_000), 1);
             self.request(operation, call, begin);
         } else {
@@ -270,7 +270,8 @@ fn pictures_do_not_depend_on_the_parts() {
     let drawn = |parts: Option<usize>| {
         let mut open = OpenRun::open(Some(directory.path())).unwrap();
         open.resources = Resources { parts, ..Resources::default() };
-        let shown = Shown { ranks: Some("1-7".parse().unwrap()), ..Shown::default() };
+        let shown =
+            TimelineChoice { ranks: Some("1-7".parse().unwrap()), ..TimelineChoice::default() };
         let pictured = pictures::build(&mut open, &[], ReportOptions::default(), &shown).unwrap();
         serde_json::to_string_pretty(&pictured.pictures).unwrap()
     };

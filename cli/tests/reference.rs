@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::Rank;
-use lapscope_measure::reference::{Reference, Source};
+use lapscope_measure::reference::{Reference, ReferenceSource};
 use lapscope_trace::{Locality, Trace};
 
 const ISEND: &str = "MPI_Isend";
@@ -80,14 +80,14 @@ fn only_transfers_with_nothing_in_between_count() {
         .collect();
     let expected = [(AWAITED as f64, 5_000.0, 4), (WITHOUT_WINDOW as f64, 30_000.0, 4)];
     assert_eq!(found, expected);
-    assert_eq!(reference.source, Source::Run);
+    assert_eq!(reference.source, ReferenceSource::Run);
 }
 
 #[test]
 fn too_few_are_none() {
     let (_directory, reference) = run(2, round);
     assert!(reference.is_empty());
-    assert_eq!(reference.source, Source::None);
+    assert_eq!(reference.source, ReferenceSource::None);
 }
 
 /// Rank 1 comes 2 us after rank 0, and both leave 10 us later: 10 us. In every other barrier it comes 90 us late, when rank 0

@@ -69,7 +69,7 @@ impl Pair {
     }
 
     fn write_sender(&self, file: &Fixture) {
-        let waitall = file.insert(Operation::of("MPI_Waitall", 3));
+        let waitall = file.insert(Operation::other_call("MPI_Waitall", 3));
         let add = |operation: &Operation<'static>| file.insert(operation.clone());
         let operations: Vec<i64> = self.sends.iter().map(add).collect();
         for (operation, wait, request) in &self.sender {
@@ -80,7 +80,8 @@ impl Pair {
     }
 
     fn write_receiver(&self, file: &Fixture) {
-        let look = Operation { communicator_id: Some(1), ..Operation::of("MPI_Comm_dup", 3) };
+        let look =
+            Operation { communicator_id: Some(1), ..Operation::other_call("MPI_Comm_dup", 3) };
         let look = file.insert(look);
         let add = |operation: &Operation<'static>| file.insert(operation.clone());
         let operations: Vec<i64> = self.receives.iter().map(add).collect();

@@ -190,7 +190,7 @@ const HOSTILE: &str = "\"}],</script><b>\u{1}\u{1b}[31m\\\n\t%s é";
 fn names_that_mean_harm_stay_names() {
     let run = tempfile::tempdir().unwrap();
     let mut calls = Calls::new(0);
-    calls.block(Operation::of("MPI_Comm_dup", 1), 10, 20);
+    calls.block(Operation::other_call("MPI_Comm_dup", 1), 10, 20);
     let rank = Rank { end_ns: 1_000_000, host: HOSTILE, command: HOSTILE, ..Rank::plain(0) };
     rank.write(run.path(), |file| {
         calls.write(file);

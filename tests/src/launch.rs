@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
 
     /// A failure of this MPI's is known, though not its launcher starts it.
     #[must_use]
-    pub fn of(mut self, mpi: &'a Mpi) -> Self {
+    pub fn under(mut self, mpi: &'a Mpi) -> Self {
         self.of = Some(mpi);
         self
     }
@@ -296,7 +296,7 @@ impl<'a> Job<'a> {
         let (stdout, stderr) = (read(&output, "stdout"), read(&output, "stderr"));
         let status =
             status.map_err(|stuck| format!("{:?} {stuck}{stdout}{stderr}", self.line()))?;
-        Ok(Outcome::of(status, stdout, &stderr))
+        Ok(Outcome::from_output(status, stdout, &stderr))
     }
 
     /// The line by which it is known that the launcher failed, and not the program or lapscope. `before`: what was recorded.
@@ -346,7 +346,7 @@ pub(crate) fn read(output: &TempDir, name: &str) -> String {
 }
 
 impl Outcome {
-    pub(crate) fn of(status: ExitStatus, stdout: String, stderr: &str) -> Self {
+    pub(crate) fn from_output(status: ExitStatus, stdout: String, stderr: &str) -> Self {
         let (said, stderr): (Vec<&str>, Vec<&str>) =
             stderr.lines().partition(|line| line.starts_with("lapscope: "));
         Self {

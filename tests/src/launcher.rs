@@ -105,13 +105,13 @@ mod tests {
     use super::*;
     use crate::launch::{place, Form, Job};
 
-    fn of(words: &'static [&'static str]) -> Mpi {
+    fn with_words(words: &'static [&'static str]) -> Mpi {
         Mpi { words, ..*crate::mpi::all()[0] }
     }
 
     #[test]
     fn launchers_are_told_from_their_ranks() {
-        let (mpich, openmpi) = (of(&["mpich"]), of(&["openmpi"]));
+        let (mpich, openmpi) = (with_words(&["mpich"]), with_words(&["openmpi"]));
         let hydra = "hydra_pmi_proxy: src/pmi_wire.c:683: f: Assertion `!PMIU(c)' failed.\n\
                      [mpiexec@node] control_cb (pmiserv_cb.c:280): assert (!closed) failed\n";
         assert_eq!(failure(&mpich, hydra, false), hydra.lines().next());
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn ranks_that_wait_for_their_launcher_are_told_from_others() {
-        let openmpi = of(&["openmpi"]);
+        let openmpi = with_words(&["openmpi"]);
         let stacks = "#4 0x1 in pthread_cond_wait ()\n#5 0x2 in PMIx_Init () from libpmix.so.2\n";
         assert_eq!(standstill(&openmpi, stacks), stacks.lines().nth(1));
         assert_eq!(standstill(&openmpi, "#5 0x2 in PMIx_Lookup () from libpmix.so.2\n"), None);
@@ -145,7 +145,7 @@ mod tests {
         fs::write(&launcher, script).expect("a launcher");
         fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).expect("to run it");
         let launcher = launcher.into_os_string().into_string().expect("a path");
-        let mpi = Mpi { name: "a test", launcher: launcher.leak(), ..of(&["mpich"]) };
+        let mpi = Mpi { name: "a test", launcher: launcher.leak(), ..with_words(&["mpich"]) };
         let outcome = Job::new(&mpi, 1, "true", Form::Bare, place.path()).run();
         let tries = fs::read_to_string(place.path().join("tries")).expect("tries");
         (outcome.code, tries.lines().count())

@@ -344,7 +344,7 @@ impl Cluster {
         let mut line = line.into_iter();
         let program = line.next().expect("a program").as_ref().to_owned();
         let job =
-            Job::alone(program, form, place).of(mpi).args(line).env("SLURM_CONF", self.conf());
+            Job::alone(program, form, place).under(mpi).args(line).env("SLURM_CONF", self.conf());
         let settings = mpi.environment.iter().chain(&[("OMPI_MCA_btl_tcp_if_include", "lo")]);
         settings.fold(job, |job, (name, value)| job.env(name, *value))
     }

@@ -110,7 +110,7 @@ impl Watched {
         until(limit, || self.is_over());
         let (stdout, stderr) = (read(&self.output, "stdout"), self.stderr());
         match self.status {
-            Some(status) => Ok(Outcome::of(status, stdout, &stderr)),
+            Some(status) => Ok(Outcome::from_output(status, stdout, &stderr)),
             None => Err(format!("took longer than {limit:?}\n{stdout}{stderr}")),
         }
     }

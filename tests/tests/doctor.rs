@@ -30,7 +30,7 @@ fn path_with(launcher: &str) -> OsString {
     std::env::join_paths(places).expect("a path")
 }
 
-fn of<'a>(findings: &'a [Value], topic: &str, name: &str) -> &'a Value {
+fn finding<'a>(findings: &'a [Value], topic: &str, name: &str) -> &'a Value {
     let found = findings.iter().find(|it| it["topic"] == topic && it["name"] == name);
     found.unwrap_or_else(|| panic!("no {topic}, {name} in {findings:#?}"))
 }
@@ -60,7 +60,7 @@ fn every_mpi_is_asked() {
         let program = build::app(mpi, "library_version");
         let (family, variable, transport) = expected(mpi);
         let found = findings(mpi, &program, &[(variable, "1")]);
-        let said = of(&found, "program", "MPI");
+        let said = finding(&found, "program", "MPI");
         assert_eq!(said["status"], "ok", "{}: {said}", mpi.name);
         // "Open MPI 4.1.4 (/lib/libmpi.so.40): recorder openmpi"
         let version =
@@ -74,18 +74,18 @@ fn every_mpi_is_asked() {
         assert!(says(said, "says").ends_with(&format!("recorder {}", mpi.abi)), "{said}");
         if !transport.is_empty() {
             assert!(
-                says(of(&found, "transports", "built with"), "says").contains(transport),
+                says(finding(&found, "transports", "built with"), "says").contains(transport),
                 "{}",
                 mpi.name
             );
         }
-        let on = of(&found, "progress", "async progress");
+        let on = finding(&found, "progress", "async progress");
         assert_eq!(says(on, "says"), format!("{family}: on, {variable}=1"), "{}", mpi.name);
     }
     for mpi in mpis!() {
         let (family, variable, _) = expected(mpi);
         let found = findings(mpi, &build::app(mpi, "library_version"), &[]);
-        let off = of(&found, "progress", "async progress");
+        let off = finding(&found, "progress", "async progress");
         assert_eq!(says(off, "says"), format!("{family}: off"));
         assert!(says(off, "advice").contains(&format!("export {variable}=1")), "{off}");
     }
@@ -103,7 +103,7 @@ fn settings_of_files_count() {
     let program = build::app(mpi, "library_version");
     let home = home.path().to_str().expect("a name");
     let on = findings(mpi, &program, &[("HOME", home)]);
-    let on = of(&on, "progress", "async progress");
+    let on = finding(&on, "progress", "async progress");
     assert_eq!(says(on, "says"), "Open MPI: on, by its own defaults or files");
 }
 
@@ -124,7 +124,7 @@ fn launchers_of_other_mpis_are_told() {
         answer(command.env("PATH", directory.path()))
     };
     let wrong = ask(mpich);
-    let wrong = of(&wrong, "MPI", "launcher");
+    let wrong = finding(&wrong, "MPI", "launcher");
     assert_eq!(
         (&wrong["status"], says(wrong, "advice")),
         (&"warn".into(), "start it with mpirun.mpich")
@@ -169,7 +169,7 @@ fn broken_libraries_do_no_harm() {
         let mut command = child::command(paths::lapscope());
         command.arg("doctor").arg(&program).args(["--format", "json"]).current_dir(place.path());
         let found = answer(&mut command);
-        let said = of(&found, "program", name);
+        let said = finding(&found, "program", name);
         assert!(says(said, "says").contains(words), "{how}: {said}");
         assert_eq!(said["status"] == "ok", words.starts_with("Open MPI"), "{how}: {said}");
     }

@@ -113,7 +113,7 @@ impl Writer<'_> {
 
     fn rows(&mut self, operations: &[i64]) {
         let shape = self.shape;
-        let waitall = self.add(Operation::of("MPI_Waitall", self.path(PATH_OF_WAITS)));
+        let waitall = self.add(Operation::other_call("MPI_Waitall", self.path(PATH_OF_WAITS)));
         let path = self.path(PATH_OF_COLLECTIVES);
         let collective = shape.steps_a_collective.map(|_| {
             let whole = Operation::collective("MPI_Allreduce", path);

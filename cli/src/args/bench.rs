@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lapscope_bench::bench::program::Program;
+use lapscope_bench::bench::program::ExampleProgram;
 use lapscope_bench::bench::results::Link;
 use lapscope_predict::replay::scenario::{time_ns, Bandwidth};
 
@@ -53,7 +53,7 @@ pub struct BenchArgs {
         value_delimiter = ',',
         conflicts_with = "read"
     )]
-    pub only: Vec<Program>,
+    pub only: Vec<ExampleProgram>,
 
     /// Few sizes and repetitions, and no scenarios
     #[arg(long, conflicts_with = "read")]

@@ -23,15 +23,15 @@ pub enum SiteOrder {
     OverlapWindow,
 }
 
-impl From<SiteOrder> for sites::Order {
-    fn from(typed: SiteOrder) -> sites::Order {
+impl From<SiteOrder> for sites::SiteRanking {
+    fn from(typed: SiteOrder) -> sites::SiteRanking {
         match typed {
-            SiteOrder::Time => sites::Order::Time,
-            SiteOrder::Exposed => sites::Order::Exposed,
-            SiteOrder::Posting => sites::Order::Posting,
-            SiteOrder::Calls => sites::Order::Calls,
-            SiteOrder::Bytes => sites::Order::Bytes,
-            SiteOrder::OverlapWindow => sites::Order::OverlapWindow,
+            SiteOrder::Time => sites::SiteRanking::Time,
+            SiteOrder::Exposed => sites::SiteRanking::Exposed,
+            SiteOrder::Posting => sites::SiteRanking::Posting,
+            SiteOrder::Calls => sites::SiteRanking::Calls,
+            SiteOrder::Bytes => sites::SiteRanking::Bytes,
+            SiteOrder::OverlapWindow => sites::SiteRanking::OverlapWindow,
         }
     }
 }
@@ -55,16 +55,16 @@ pub enum RequestOrder {
     Stored,
 }
 
-impl From<RequestOrder> for requests::Order {
-    fn from(typed: RequestOrder) -> requests::Order {
+impl From<RequestOrder> for requests::RequestRanking {
+    fn from(typed: RequestOrder) -> requests::RequestRanking {
         match typed {
-            RequestOrder::Completion => requests::Order::Completion,
-            RequestOrder::Post => requests::Order::Post,
-            RequestOrder::OverlapWindow => requests::Order::OverlapWindow,
-            RequestOrder::Bytes => requests::Order::Bytes,
-            RequestOrder::UnsuccessfulTests => requests::Order::UnsuccessfulTests,
-            RequestOrder::Begin => requests::Order::Begin,
-            RequestOrder::Stored => requests::Order::Stored,
+            RequestOrder::Completion => requests::RequestRanking::Completion,
+            RequestOrder::Post => requests::RequestRanking::Post,
+            RequestOrder::OverlapWindow => requests::RequestRanking::OverlapWindow,
+            RequestOrder::Bytes => requests::RequestRanking::Bytes,
+            RequestOrder::UnsuccessfulTests => requests::RequestRanking::UnsuccessfulTests,
+            RequestOrder::Begin => requests::RequestRanking::Begin,
+            RequestOrder::Stored => requests::RequestRanking::Stored,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Of commands that can look at a part of a run's time.
 
 use clap::Args;
-use lapscope_trace::stretch::Wanted;
+use lapscope_trace::stretch::StretchChoice;
 
 /// Which part of the run counts.
 #[derive(Debug, Clone, Default, Args)]
@@ -22,10 +22,10 @@ pub struct StretchArgs {
 
 impl StretchArgs {
     /// `None`: all of the run.
-    pub fn wanted(&self) -> Option<Wanted> {
-        let between = Wanted::Between { from: self.from, to: self.to };
+    pub fn wanted(&self) -> Option<StretchChoice> {
+        let between = StretchChoice::Between { from: self.from, to: self.to };
         match self.step {
-            Some((first, last)) => Some(Wanted::Steps { first, last }),
+            Some((first, last)) => Some(StretchChoice::Steps { first, last }),
             None => (self.from.is_some() || self.to.is_some()).then_some(between),
         }
     }

@@ -15,12 +15,12 @@ use crate::args::BenchArgs;
 use crate::export::{self, Document};
 use crate::plot;
 use crate::render;
-use lapscope_bench::bench::database::{self, Writer};
+use lapscope_bench::bench::database::{self, ResultsWriter};
 use lapscope_bench::bench::link::slow_link;
 use lapscope_bench::bench::model;
 use lapscope_bench::bench::mpi::{self, Mpi};
 use lapscope_bench::bench::plan::{self, Job, Scope};
-use lapscope_bench::bench::program::{self, Program};
+use lapscope_bench::bench::program::{self, ExampleProgram};
 use lapscope_bench::bench::results::{Link, Results};
 use lapscope_bench::bench::session::{Done, Session};
 use lapscope_bench::bench::simulated::{Simulated, StatedLink};
@@ -120,7 +120,7 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
         runs: Vec::new(),
     };
     let output = output(args);
-    let mut writer = Writer::create(&output, &results)?;
+    let mut writer = ResultsWriter::create(&output, &results)?;
     let session = Session {
         mpis: &mpis,
         processors: scope.processors,
@@ -142,9 +142,9 @@ fn run_all(
     session: &Session<'_>,
     jobs: &[Job],
     results: &mut Results,
-    writer: &mut Writer,
+    writer: &mut ResultsWriter,
 ) -> ExitCode {
-    let bar = Bar::new(jobs.len());
+    let bar = BenchBar::new(jobs.len());
     for (number, job) in jobs.iter().enumerate() {
         let mpi = &results.mpis[job.mpi];
         bar.begin(&format!("{}, {}: {}", mpi.version, job.link.words(), describe(job)));
@@ -206,7 +206,7 @@ impl BenchDirectory {
 }
 
 /// The MPIs asked for, or all in PATH, with every experiment compiled.
-fn mpis(args: &BenchArgs, directory: &Path, programs: &[Program]) -> Result<Vec<Mpi>> {
+fn mpis(args: &BenchArgs, directory: &Path, programs: &[ExampleProgram]) -> Result<Vec<Mpi>> {
     let mut mpis = match args.mpis.as_slice() {
         [] => mpi::in_path(),
         names => names.iter().map(|name| mpi::named(name)).collect::<Result<_>>()?,
@@ -292,16 +292,16 @@ fn facts(scope: &Scope) -> BTreeMap<String, String> {
 // --- progress ----------------------------------------------------------------------------------------------------------
 
 /// Shown on a terminal only.
-struct Bar(ProgressBar);
+struct BenchBar(ProgressBar);
 
-impl Bar {
-    fn new(runs: usize) -> Bar {
+impl BenchBar {
+    fn new(runs: usize) -> BenchBar {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr());
         let style =
             ProgressStyle::with_template("{msg}\n{wide_bar} {pos}/{len}, {elapsed}, {eta} left");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.reset_eta();
-        Bar(bar)
+        BenchBar(bar)
     }
 
     fn begin(&self, what: &str) {
@@ -324,7 +324,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for BenchBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

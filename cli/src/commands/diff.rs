@@ -12,7 +12,7 @@ use crate::export::{self, Document};
 use crate::render;
 use lapscope_data::db::{Configuration, Database};
 use lapscope_data::text::style::Style;
-use lapscope_report::diff::{Diff, Side};
+use lapscope_report::diff::{Diff, DiffSide};
 use lapscope_report::pipeline::report::build;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::ReportOptions;
@@ -54,11 +54,11 @@ fn open(path: &Path, args: &DiffArgs) -> Result<OpenRun> {
     Ok(open)
 }
 
-fn side(mut open: OpenRun) -> Result<Side> {
+fn side(mut open: OpenRun) -> Result<DiffSide> {
     let all = ReportOptions { without_advice: true, ..ReportOptions::default() };
     let report = build(&mut open, &[], all)?;
     let configuration = configuration(&open.files.databases)?;
-    Ok(Side { report, configuration })
+    Ok(DiffSide { report, configuration })
 }
 
 /// That of the first file in which it can be read.

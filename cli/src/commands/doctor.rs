@@ -27,7 +27,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         None => findings?,
     };
     let is_missing = findings.iter().any(|finding| finding.status == Status::Missing);
-    export::print(&mut Answer { findings }, args.format)?;
+    export::print(&mut DoctorOutput { findings }, args.format)?;
     Ok(if is_missing { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })
 }
 
@@ -54,11 +54,11 @@ pub fn ask_mpi(args: &AskMpiArgs) -> anyhow::Result<ExitCode> {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct DoctorOutput {
     findings: Vec<Finding>,
 }
 
-impl Document for Answer {
+impl Document for DoctorOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
         Ok(write(out, &self.findings, style)?)
     }

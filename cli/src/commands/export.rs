@@ -23,7 +23,7 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
 use lapscope_data::text::visible::Form;
-use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, Unit};
+use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, SimulatorUnit};
 use lapscope_measure::loggps::LogGps;
 use lapscope_measure::reference::ends;
 use lapscope_predict::goal::{self, Written};
@@ -48,10 +48,10 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn unit(unit: TimeUnit) -> Unit {
+fn unit(unit: TimeUnit) -> SimulatorUnit {
     match unit {
-        TimeUnit::Ps => Unit::Picoseconds,
-        TimeUnit::Ns => Unit::Nanoseconds,
+        TimeUnit::Ps => SimulatorUnit::Picoseconds,
+        TimeUnit::Ns => SimulatorUnit::Nanoseconds,
     }
 }
 
@@ -124,21 +124,21 @@ fn export_loggps(args: &ExportLoggpsArgs) -> Result<()> {
 }
 
 /// Parameters, and the machine that a simulator is to have.
-struct Measured {
+struct SimulatorInputs {
     all: Vec<LogGps>,
     nodes: u64,
     /// Of each node, as many as there were ranks.
     processors: u64,
 }
 
-impl Measured {
-    fn new(all: Vec<LogGps>, hosts: usize, ranks: u64) -> Measured {
+impl SimulatorInputs {
+    fn new(all: Vec<LogGps>, hosts: usize, ranks: u64) -> SimulatorInputs {
         let nodes = (hosts as u64).max(1);
-        Measured { all, nodes, processors: ranks.div_ceil(nodes).max(1) }
+        SimulatorInputs { all, nodes, processors: ranks.div_ceil(nodes).max(1) }
     }
 }
 
-fn of_file(file: &Path) -> Result<Measured> {
+fn of_file(file: &Path) -> Result<SimulatorInputs> {
     let Calibration { loggps, circumstances, ranks, .. } = Calibration::read(file)?;
     if loggps.is_empty() {
         bail!(
@@ -147,10 +147,10 @@ fn of_file(file: &Path) -> Result<Measured> {
             file.display()
         );
     }
-    Ok(Measured::new(loggps, circumstances.hosts.len(), ranks))
+    Ok(SimulatorInputs::new(loggps, circumstances.hosts.len(), ranks))
 }
 
-fn of_run(run: Option<&Path>) -> Result<Measured> {
+fn of_run(run: Option<&Path>) -> Result<SimulatorInputs> {
     let (open, trace) = read(run)?;
     let Some(loggps) = calibration::loggps_for(&trace, &open.files) else {
         bail!(
@@ -160,7 +160,7 @@ fn of_run(run: Option<&Path>) -> Result<Measured> {
         );
     };
     let hosts = Circumstances::of_run(&trace, &open.files.databases)?.hosts.len();
-    Ok(Measured::new(loggps, hosts, trace.ranks.len() as u64))
+    Ok(SimulatorInputs::new(loggps, hosts, trace.ranks.len() as u64))
 }
 
 /// The network of a simulator that knows one.

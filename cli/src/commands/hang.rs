@@ -27,7 +27,7 @@ use lapscope_watch::hang::{diagnose, Diagnosis};
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]
-pub struct Answer {
+pub struct HangOutput {
     json_version: u32,
     pub run: String,
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     warn(&module_problems(symbols.troubles()));
     let run = root.to_string_lossy().into_owned();
     let listed = args.ranked.listed.clone();
-    let mut answer = Answer { json_version: JSON_VERSION, run, diagnosis, listed };
+    let mut answer = HangOutput { json_version: JSON_VERSION, run, diagnosis, listed };
     if let Some(path) = &args.html {
         pages::write(path, &html::hang::page(&answer.run, &answer.diagnosis))?;
     }
@@ -116,7 +116,7 @@ pub fn describe(root: &Path, columns: usize) -> Result<(String, JobState)> {
     Ok((String::from_utf8_lossy(&text).into_owned(), after))
 }
 
-impl Document for Answer {
+impl Document for HangOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::hang::write(out, &self.run, &self.diagnosis, self.listed.as_ref(), style)?)
     }

@@ -12,11 +12,11 @@ use anyhow::{bail, Context, Result};
 
 use crate::args::{HtmlArgs, LISTED_SITES};
 use crate::export::warn;
-use crate::html::{self, Asked, Sources};
+use crate::html::{self, PageChoice, Sources};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::bytes;
-use lapscope_report::pipeline::pictures::Shown;
+use lapscope_report::pipeline::pictures::TimelineChoice;
 use lapscope_report::pipeline::OpenRun;
 
 /// Writes the page, says where, and shows it where that is asked for.
@@ -33,11 +33,11 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
     check(&path)?;
-    let asked = Asked {
+    let asked = PageChoice {
         top: args.top.into(),
         ranks: args.ranks.clone(),
         sources: Sources::within(&args.sources)?,
-        shown: Shown { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
+        shown: TimelineChoice { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };
     make(&mut open, &path, asked)?;
     if args.open {
@@ -55,17 +55,17 @@ pub fn write_of(run: &Path) -> Result<()> {
     open.find_wrappers(&[])?;
     let path = default_path(&open.files.root);
     check(&path)?;
-    let asked = Asked {
+    let asked = PageChoice {
         top: LISTED_SITES.into(),
         ranks: Vec::new(),
         sources: Sources::within(&["/".into()])?,
-        shown: Shown::default(),
+        shown: TimelineChoice::default(),
     };
     make(&mut open, &path, asked)
 }
 
 /// What the page says of problems is said here, too, and which files it has lines of.
-fn make(open: &mut OpenRun, path: &Path, asked: Asked) -> Result<()> {
+fn make(open: &mut OpenRun, path: &Path, asked: PageChoice) -> Result<()> {
     let mut contents = html::collect(open, asked)?;
     warn(&contents.report.problems);
     write(path, &html::page(&mut contents)?)?;

@@ -23,7 +23,7 @@ struct OptionNow {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct OptionsOutput {
     options: Vec<OptionNow>,
     /// LAPSCOPE_ variables in the environment that mean nothing.
     unknown: Vec<Unknown>,
@@ -40,12 +40,12 @@ pub struct Unknown {
 /// # Errors
 /// Standard output cannot be written.
 pub fn run(args: &OptionsArgs) -> anyhow::Result<ExitCode> {
-    let mut answer = Answer { options: options_now(), unknown: unknown_variables() };
+    let mut answer = OptionsOutput { options: options_now(), unknown: unknown_variables() };
     export::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Document for Answer {
+impl Document for OptionsOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
         Ok(write_text(out, self, style)?)
     }
@@ -85,7 +85,7 @@ pub fn unknown_variables() -> Vec<Unknown> {
     unknown
 }
 
-fn write_text(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+fn write_text(out: &mut dyn Write, answer: &OptionsOutput, style: Style) -> io::Result<()> {
     let mut line = |text: &str, first: &str| writeln!(out, "{}", style.wrap(text, first, "    "));
     for option in &answer.options {
         let default = if option.default.is_empty() { "not set" } else { option.default };

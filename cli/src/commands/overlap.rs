@@ -12,7 +12,7 @@ use crate::render;
 use crate::render::overlap::OverlapBy;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
-use lapscope_measure::overlap::Options;
+use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::overlap::{build, OverlapDocument};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
@@ -27,14 +27,14 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = Options { top: args.top, ranks: &args.ranks };
+    let options = OverlapOptions { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, options)?;
     let listed = args.ranked.listed.clone();
-    export::print(&mut Answer { all, by: args.by, listed }, args.read.format)?;
+    export::print(&mut OverlapOutput { all, by: args.by, listed }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
-struct Answer {
+struct OverlapOutput {
     all: OverlapDocument,
     /// The one table that was asked for.
     by: Option<OverlapBy>,
@@ -42,7 +42,7 @@ struct Answer {
     listed: Option<RankList>,
 }
 
-impl Document for Answer {
+impl Document for OverlapOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::overlap::write(out, &self.all, self.by, self.listed.as_ref(), style)?)
     }

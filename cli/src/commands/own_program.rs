@@ -8,7 +8,7 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use anyhow::{bail, Context, Result};
 
 use lapscope_bench::install;
-use lapscope_bench::launch::environment::{self, Settings};
+use lapscope_bench::launch::environment::{self, EnvironmentChanges};
 use lapscope_bench::launch::{child, line, mpi_library, Recorded};
 use lapscope_data::say;
 
@@ -99,8 +99,8 @@ impl OwnProgram<'_> {
     }
 
     #[allow(clippy::disallowed_methods)] // only asked what it is
-    fn settings(&self, preload: &Path) -> Result<Settings> {
-        let mut settings = Settings::default();
+    fn settings(&self, preload: &Path) -> Result<EnvironmentChanges> {
+        let mut settings = EnvironmentChanges::default();
         settings.preload(preload);
         for (name, value) in [
             ("ENABLE", "on"),
@@ -126,7 +126,7 @@ impl OwnProgram<'_> {
     }
 
     /// The user's line with our program behind it.
-    fn launch_line(&self, program: &Path, settings: &Settings) -> Vec<OsString> {
+    fn launch_line(&self, program: &Path, settings: &EnvironmentChanges) -> Vec<OsString> {
         self.behind(settings.exported(self.command).into_owned(), program)
     }
 
@@ -151,7 +151,7 @@ pub fn warn_of_load() {
 
 /// Standard output is for our own data.
 #[allow(clippy::disallowed_methods)] // what the launcher says is not ours
-fn launch(line: &[OsString], settings: &Settings) -> Result<ExitStatus> {
+fn launch(line: &[OsString], settings: &EnvironmentChanges) -> Result<ExitStatus> {
     let stderr = io::stderr().lock();
     let to_stderr = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map(Stdio::from);
     drop(stderr);

@@ -22,16 +22,16 @@ use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::ProblemKind;
 use lapscope_watch::hang::{running, Running};
-use lapscope_watch::pending::groups::{group_places, Outside, PlaceGroup};
+use lapscope_watch::pending::groups::{group_places, PlaceGroup, RankOutside};
 use lapscope_watch::pending::PendingItem;
 
 #[derive(Serialize)]
-struct Answer {
+struct PendingOutput {
     json_version: u32,
     run: String,
     pending: Vec<PendingItem>,
     /// Ranks that were in no call.
-    outside: Vec<Outside>,
+    outside: Vec<RankOutside>,
     /// Who is where.
     places: Vec<PlaceGroup>,
     /// What ranks that still run have not ended.
@@ -73,8 +73,16 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     warn(&problems);
     let (run, top, listed) = (open.name(), args.top, args.ranked.listed.clone());
     let running = running.only(is_wanted);
-    let mut answer =
-        Answer { json_version: JSON_VERSION, run, pending, outside, places, running, top, listed };
+    let mut answer = PendingOutput {
+        json_version: JSON_VERSION,
+        run,
+        pending,
+        outside,
+        places,
+        running,
+        top,
+        listed,
+    };
     export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -95,7 +103,7 @@ fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<Ex
     let run = root.to_string_lossy().into_owned();
     check_ranks("--rank", args.ranks.iter().copied(), running.ranks(), &run)?;
     let is_wanted = |rank| args.ranks.is_empty() || args.ranks.contains(&rank);
-    let mut answer = Answer {
+    let mut answer = PendingOutput {
         json_version: JSON_VERSION,
         run,
         pending: Vec::new(),
@@ -109,10 +117,10 @@ fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-impl Document for Answer {
+impl Document for PendingOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        let Answer { run, pending, outside, places, running, top, listed, .. } = self;
-        let shown = render::pending::Shown { top: *top, listed: listed.as_ref() };
+        let PendingOutput { run, pending, outside, places, running, top, listed, .. } = self;
+        let shown = render::pending::PendingChoice { top: *top, listed: listed.as_ref() };
         if !running.places.is_empty() {
             render::hang::write_running(out, run, running, shown, style)?;
             if places.is_empty() {

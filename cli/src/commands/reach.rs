@@ -11,7 +11,7 @@ use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document};
 use crate::render;
 use lapscope_data::text::style::Style;
-use lapscope_measure::overlap::Options;
+use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::reach::{build, ReachDocument};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
@@ -32,18 +32,18 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let mut open = OpenRun::open(run)?;
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = Options { top: args.top, ranks: &args.ranks };
+    let options = OverlapOptions { top: args.top, ranks: &args.ranks };
     let document = build(&mut open, options, &args.networks)?;
-    let mut answer = Answer { document, asks_networks: !args.networks.is_empty() };
+    let mut answer = ReachOutput { document, asks_networks: !args.networks.is_empty() };
     export::print(&mut answer, args.read.format)
 }
 
-struct Answer {
+struct ReachOutput {
     document: ReachDocument,
     asks_networks: bool,
 }
 
-impl Document for Answer {
+impl Document for ReachOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         render::watching::write(out, &self.document, style)?;
         let reach = self.document.reach.as_ref();

@@ -36,7 +36,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let options =
         ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;
-    export::print(&mut Answer { report, listed: args.ranked.listed.clone() }, args.read.format)?;
+    export::print(
+        &mut ReportOutput { report, listed: args.ranked.listed.clone() },
+        args.read.format,
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,7 +49,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 /// `error`, where there are no such pages either.
 fn report_pages(args: &ReportArgs, error: anyhow::Error) -> Result<ExitCode> {
     let pages = args.read.run.as_deref().map(pages_in).unwrap_or_default();
-    let Some(automatic) = Automatic::of(pages) else { return Err(error) };
+    let Some(automatic) = Automatic::from_pages(pages) else { return Err(error) };
     export::print(&mut Pages { automatic }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -74,13 +77,13 @@ impl Document for Pages {
     }
 }
 
-struct Answer {
+struct ReportOutput {
     report: Report,
     /// Ranks that the text has a line for.
     listed: Option<RankList>,
 }
 
-impl Document for Answer {
+impl Document for ReportOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::report::write(out, &self.report, self.listed.as_ref(), style)?)
     }
@@ -107,5 +110,5 @@ pub fn print_of(run: &Path) -> Result<()> {
     open.find_wrappers(&[])?;
     let options = ReportOptions { top: REPORTED_SITES, ..ReportOptions::default() };
     let report = build(&mut open, &[], options)?;
-    export::print(&mut Answer { report, listed: None }, Format::default())
+    export::print(&mut ReportOutput { report, listed: None }, Format::default())
 }

@@ -14,7 +14,7 @@ use crate::export::rows::{Objects, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_advise::problem::module_problems;
-use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
+use lapscope_data::db::{for_each_file, Database, DbError, FileDefinitions};
 use lapscope_data::model::RankInfo;
 use lapscope_data::places::{group::Grouping, CallPathId, Places};
 use lapscope_data::symbols::Symbols;
@@ -23,7 +23,7 @@ use lapscope_data::JSON_VERSION;
 use lapscope_report::pipeline::filters::{check_calls, check_ranks};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::{
-    merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
+    merge_top, paths_mentioning, Filter, PlaceNames, Request, RequestRanking, Requests,
 };
 
 /// No world has more.
@@ -38,12 +38,13 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     check(args, &mut open)?;
     let selection = Selection::new(args, &mut open)?;
-    let mut answer = Answer { args, open: &mut open, selection, top: None, failed: Vec::new() };
-    if order(args) != Order::Stored || !args.read.format.streams() {
+    let mut answer =
+        RequestsOutput { args, open: &mut open, selection, top: None, failed: Vec::new() };
+    if order(args) != RequestRanking::Stored || !args.read.format.streams() {
         answer.find_top()?;
     }
     export::print(&mut answer, args.read.format)?;
-    let Answer { failed, .. } = answer;
+    let RequestsOutput { failed, .. } = answer;
     open.leave_out(failed)?;
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
@@ -61,7 +62,7 @@ fn check(args: &RequestsArgs, open: &mut OpenRun) -> Result<()> {
     let database = |path: &PathBuf| Database::open(path).ok();
     let read = open.files.databases.iter().filter_map(database);
     let files: Vec<Vec<RankInfo>> =
-        read.filter_map(|database| Definitions::read_ranks(&database).ok()).collect();
+        read.filter_map(|database| FileDefinitions::read_ranks(&database).ok()).collect();
     if files.is_empty() {
         return Ok(());
     }
@@ -112,14 +113,17 @@ fn filter(args: &RequestsArgs) -> Filter {
     }
 }
 
-fn order(args: &RequestsArgs) -> Order {
+fn order(args: &RequestsArgs) -> RequestRanking {
     let streams = args.top == 0 && args.read.format.streams();
-    args.sort.map_or(if streams { Order::Stored } else { Order::Completion }, Order::from)
+    args.sort.map_or(
+        if streams { RequestRanking::Stored } else { RequestRanking::Completion },
+        RequestRanking::from,
+    )
 }
 
 /// Requests: the first in an order, or all as the files have them, which go out as they are read, so that memory does not
 /// depend on how many there are.
-struct Answer<'a> {
+struct RequestsOutput<'a> {
     args: &'a RequestsArgs,
     open: &'a mut OpenRun,
     selection: Selection,
@@ -129,7 +133,7 @@ struct Answer<'a> {
     failed: Vec<DbError>,
 }
 
-impl Document for Answer<'_> {
+impl Document for RequestsOutput<'_> {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         let mut requests = Vec::new();
         let found = self.for_each(&mut |request| {
@@ -158,7 +162,7 @@ impl Document for Answer<'_> {
     }
 }
 
-impl Answer<'_> {
+impl RequestsOutput<'_> {
     fn find_top(&mut self) -> Result<()> {
         let (order, top) = (order(self.args), self.args.top);
         let selection = &self.selection;
@@ -211,7 +215,7 @@ fn stream_file(
     take: &mut Take<'_>,
 ) -> Result<Result<()>, DbError> {
     let database = Database::open(path)?;
-    let definitions = Definitions::read(&database)?;
+    let definitions = FileDefinitions::read(&database)?;
     let of_file = selection.places.of_file(path);
     let is_wanted = selection.is_wanted_path();
     let requests = Requests::new(&database, of_file, &definitions, &selection.filter, is_wanted)?;

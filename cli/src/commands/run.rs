@@ -15,11 +15,11 @@ use crate::commands::options::unknown_variables;
 use crate::output;
 use lapscope_bench::install;
 use lapscope_bench::launch::container;
-use lapscope_bench::launch::environment::{self, Settings};
-use lapscope_bench::launch::runs::Run;
+use lapscope_bench::launch::environment::{self, EnvironmentChanges};
+use lapscope_bench::launch::runs::RunDirectory;
 use lapscope_bench::launch::{child, line, outcome, Recorded};
 use lapscope_data::db::list_files;
-use lapscope_data::program::{self, Obstacle, Program};
+use lapscope_data::program::{self, Obstacle, ProgramFile};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_report::calibration;
@@ -54,7 +54,7 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     let mut settings = settings_of(args)?;
     settings.preload(&library);
     let inspected = inspected(&args.command);
-    if inspected.as_ref().is_some_and(Program::has_shared_asan) {
+    if inspected.as_ref().is_some_and(ProgramFile::has_shared_asan) {
         let theirs = settings.get("ASAN_OPTIONS").unwrap_or_default();
         let mut options = OsString::from("verify_asan_link_order=0:");
         options.push(theirs); // the last one counts
@@ -83,7 +83,7 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
 }
 
 /// What would make a run record nothing, said while it can still be stopped.
-pub fn warn(program: Option<&Program>) {
+pub fn warn(program: Option<&ProgramFile>) {
     for unknown in unknown_variables() {
         let guess =
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
@@ -100,11 +100,11 @@ fn program(command: &[OsString]) -> Option<PathBuf> {
 }
 
 /// What its file tells of it.
-pub fn inspected(command: &[OsString]) -> Option<Program> {
+pub fn inspected(command: &[OsString]) -> Option<ProgramFile> {
     program::inspect(&program(command)?).ok()
 }
 
-fn records_nothing(settings: &Settings) -> bool {
+fn records_nothing(settings: &EnvironmentChanges) -> bool {
     settings.get("LAPSCOPE_RECORD").is_some_and(|value| value.eq_ignore_ascii_case("off"))
 }
 
@@ -112,8 +112,8 @@ fn records_nothing(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// A path cannot be made absolute: the working directory is gone.
-fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
+fn settings_of(args: &RunArgs) -> anyhow::Result<EnvironmentChanges> {
+    let mut settings = EnvironmentChanges::default();
     for (name, value) in &args.set {
         settings.set(name, value);
     }
@@ -163,7 +163,11 @@ fn unloadable(command: &[OsString], first: Option<&Path>) -> Option<String> {
 // --- inner form ------------------------------------------------------------------------------------------------------
 
 /// Returns only when the program cannot be executed.
-fn become_program(program: Option<&Path>, args: &RunArgs, settings: &Settings) -> ExitCode {
+fn become_program(
+    program: Option<&Path>,
+    args: &RunArgs,
+    settings: &EnvironmentChanges,
+) -> ExitCode {
     if program.is_none() {
         return not_found(&args.command[0]);
     }
@@ -192,7 +196,7 @@ fn cannot_execute(command: &OsStr, error: &io::Error) -> ExitCode {
 fn around_launcher(
     program: Option<&Path>,
     args: &RunArgs,
-    settings: Settings,
+    settings: EnvironmentChanges,
     print: Option<Print<'_>>,
 ) -> anyhow::Result<ExitCode> {
     if program.is_none() {
@@ -262,7 +266,7 @@ fn is_off(value: &OsStr) -> bool {
 
 /// Recovers what killed ranks left, says what there is and what to type next.
 fn conclude(
-    runs: &[Run],
+    runs: &[RunDirectory],
     args: &RunArgs,
     print: Option<Print<'_>>,
     quiet: bool,
@@ -313,7 +317,7 @@ fn no_data(args: &RunArgs) {
 
 // --- dry run ---------------------------------------------------------------------------------------------------------
 
-fn print_dry_run(settings: &Settings, line: &[OsString]) -> anyhow::Result<ExitCode> {
+fn print_dry_run(settings: &EnvironmentChanges, line: &[OsString]) -> anyhow::Result<ExitCode> {
     output::print(|out| {
         for (name, value) in settings.iter() {
             writeln!(out, "{}={} \\", name.to_string_lossy(), shell::quote(value))?;

@@ -21,16 +21,16 @@ use lapscope_report::pipeline::filters::{check_calls, check_ranks};
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::is_wanted_call;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::Wrapper;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct SitesOutput<'a> {
     json_version: u32,
     run: String,
     /// What of the run this is of; `None`: all of it.
-    stretch: Option<Named>,
+    stretch: Option<NamedStretch>,
     run_ns: Nanos,
     sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,
@@ -66,7 +66,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let sites = wanted_sites(args, &sums, run_time, &mut open.symbols);
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
-    let mut answer = Answer {
+    let mut answer = SitesOutput {
         json_version: JSON_VERSION,
         run: open.name(),
         stretch,
@@ -80,7 +80,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Document for Answer<'_> {
+impl Document for SitesOutput<'_> {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         render::stretch::write(out, self.stretch.as_ref(), style)?;
         if self.sites.is_empty() {

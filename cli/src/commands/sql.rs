@@ -57,7 +57,7 @@ fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()>
     warn(&open.problems(&[]));
     db::unlimited(&together.connection);
     let mut statement = prepare(&together.connection, query).map_err(plain)?;
-    export::print(&mut Answer(&mut statement), format).map_err(plain)
+    export::print(&mut QueryOutput(&mut statement), format).map_err(plain)
 }
 
 /// A single word may be a run or, for the newest run, the query.
@@ -94,9 +94,9 @@ fn prepare<'a>(connection: &'a Connection, query: &'a str) -> anyhow::Result<Sta
 }
 
 /// What a query gives; rows are written as they come, as those of a run may not fit into memory.
-struct Answer<'a, 'c>(&'a mut Statement<'c>);
+struct QueryOutput<'a, 'c>(&'a mut Statement<'c>);
 
-impl Document for Answer<'_, '_> {
+impl Document for QueryOutput<'_, '_> {
     fn write_text(&mut self, out: &mut dyn Write, _: Style) -> anyhow::Result<()> {
         write_text(self.0, out)
     }
@@ -196,7 +196,7 @@ impl Document for Schema {
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> anyhow::Result<()> {
         rows.head(&["relation", "kind", "column", "comment"])?;
         for relation in &self.0 {
-            for schema::Column { name, comment } in &relation.columns {
+            for schema::ColumnComment { name, comment } in &relation.columns {
                 rows.row(&[&relation.name, &relation.kind, name, comment].map(String::clone))?;
             }
         }

@@ -21,14 +21,14 @@ use lapscope_report::cvars;
 use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 
 #[derive(Serialize)]
-struct Answer {
+struct ThresholdsOutput {
     json_version: u32,
     run: String,
     /// What of the run these are of; `None`: all of it.
-    stretch: Option<Named>,
+    stretch: Option<NamedStretch>,
     #[serde(flatten)]
     thresholds: Thresholds,
 }
@@ -69,12 +69,12 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let (reference, _) = open.reference_times(&view.trace, own)?;
     let thresholds = view.thresholds(&reference, &args.ranks, declared, true)?;
     let (run, stretch) = (open.name(), view.stretch);
-    let mut answer = Answer { json_version: JSON_VERSION, run, stretch, thresholds };
+    let mut answer = ThresholdsOutput { json_version: JSON_VERSION, run, stretch, thresholds };
     export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Document for Answer {
+impl Document for ThresholdsOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         render::stretch::write(out, self.stretch.as_ref(), style)?;
         Ok(render::thresholds::write(out, &self.thresholds, style)?)

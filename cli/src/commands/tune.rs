@@ -14,17 +14,19 @@ use crate::export::{self, Document};
 use crate::render;
 use lapscope_advise::advice::Advice;
 use lapscope_bench::launch::Mode;
-use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
-use lapscope_bench::tune::confirm::{self, Confirmation, Pair};
+use lapscope_bench::tune::answer::{
+    Best, InjectedSite, RunRow, TuneDocument, TuneResult, Variable,
+};
+use lapscope_bench::tune::confirm::{self, Confirmation, RunPair};
 use lapscope_bench::tune::earlier::Earlier;
 use lapscope_bench::tune::first::{Crowd, FirstRun, Hopeless, Slots};
 use lapscope_bench::tune::notes;
 use lapscope_bench::tune::pace::{Pace, Posts};
 use lapscope_bench::tune::policy::Policy;
 use lapscope_bench::tune::search::Search;
-use lapscope_bench::tune::session::{Launched, Options, Session, Stopped};
-use lapscope_bench::tune::trial::{nanos, Setting, Trial};
-use lapscope_bench::tune::{choice, Bar};
+use lapscope_bench::tune::session::{Launched, Session, Stopped, TuneOptions};
+use lapscope_bench::tune::trial::{nanos, InjectionSetting, Trial};
+use lapscope_bench::tune::{choice, TrialBar};
 use lapscope_data::options;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
@@ -40,8 +42,8 @@ use lapscope_report::pipeline::OpenRun;
 /// Name of the run without injection.
 const FIRST: &str = "1-plain";
 
-fn options(args: &TuneArgs) -> Options<'_> {
-    Options {
+fn options(args: &TuneArgs) -> TuneOptions<'_> {
+    TuneOptions {
         command: &args.command,
         set: &args.set,
         min_bytes: args.min_bytes,
@@ -87,7 +89,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     }
 }
 
-impl Document for Answer {
+impl Document for TuneDocument {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::tune::write(out, self, style)?)
     }
@@ -102,7 +104,7 @@ struct Tuning<'a, 's> {
     args: &'a TuneArgs,
     session: &'s mut Session<'a>,
     search: Search,
-    bar: Bar,
+    bar: TrialBar,
     began: Instant,
     slot_ms: i64,
     /// For LAPSCOPE_BUFFER_SENDS where that is tried.
@@ -115,7 +117,7 @@ struct Tuning<'a, 's> {
 }
 
 /// What the first run leaves to the others.
-struct Known {
+struct FirstRunResults {
     launched: Launched,
     first: FirstRun,
     advice: Vec<Advice>,
@@ -131,7 +133,7 @@ impl<'a, 's> Tuning<'a, 's> {
             of_earlier.unwrap_or_else(|| (args.modes.clone(), args.intervals.clone()));
         let search = Search::new(&modes, &intervals, args.runs);
         let left_out = earlier.and_then(Earlier::policy);
-        let bar = Bar::new(search.longest() as u32 + 1 + 2 * args.pairs);
+        let bar = TrialBar::new(search.longest() as u32 + 1 + 2 * args.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
         let anyway = session.setting("LAPSCOPE_BUFFER_SENDS").unwrap_or("0".into());
         let copied_anyway = anyway.to_string_lossy().into_owned();
@@ -149,7 +151,7 @@ impl<'a, 's> Tuning<'a, 's> {
         }
     }
 
-    fn run(mut self) -> Result<Answer> {
+    fn run(mut self) -> Result<TuneDocument> {
         self.bar.say(&[format!(
             "at most {} runs, the first without injection, and {} pairs of whole runs to confirm what is found; what they print \
              is in {}/*.stdout and *.stderr",
@@ -158,7 +160,7 @@ impl<'a, 's> Tuning<'a, 's> {
             self.session.directory().display()
         )]);
         let known = self.first()?;
-        let mut answer = Answer::new(&self.args.command, known.first.clone());
+        let mut answer = TuneDocument::new(&self.args.command, known.first.clone());
         answer.hopeless = self.hopeless(&known.first);
         let copies = known.first.copies;
         if copies.is_some() {
@@ -178,7 +180,7 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             self.conclude(&known, &mut answer)?;
         }
-        if answer.found != Found::Gain {
+        if answer.found != TuneResult::Gain {
             answer.advise(known.advice);
         }
         Ok(answer)
@@ -186,7 +188,7 @@ impl<'a, 's> Tuning<'a, 's> {
 
     // --- the first run -----------------------------------------------------------------------------------------------
 
-    fn first(&mut self) -> Result<Known> {
+    fn first(&mut self) -> Result<FirstRunResults> {
         self.bar.begin("without injection");
         let off = ["LAPSCOPE_INJECT", "LAPSCOPE_INJECT_AB"].map(|name| (name, "off".to_owned()));
         let launched = self.session.launch(FIRST, &off, &self.bar)?;
@@ -197,7 +199,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
         let slots = first.slots(wanted);
         self.say_first(&first, &slots, launched.wall);
-        Ok(Known { launched, first, advice, slots, is_given })
+        Ok(FirstRunResults { launched, first, advice, slots, is_given })
     }
 
     /// The number that runs get.
@@ -240,7 +242,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// Whether another run fits into the time, less what is kept for those that confirm: up to half of it.
-    fn has_time(&self, known: &Known) -> bool {
+    fn has_time(&self, known: &FirstRunResults) -> bool {
         let usual = known.launched.wall;
         let Some((most, left)) = self.most_time().zip(self.left()) else { return true };
         let kept = match self.tried.is_empty() {
@@ -258,8 +260,13 @@ impl<'a, 's> Tuning<'a, 's> {
         Ok(Some(file))
     }
 
-    fn try_out(&mut self, setting: Setting, known: &Known, policy: Option<&Path>) -> Result<Trial> {
-        let Setting { mode, interval_us } = setting;
+    fn try_out(
+        &mut self,
+        setting: InjectionSetting,
+        known: &FirstRunResults,
+        policy: Option<&Path>,
+    ) -> Result<Trial> {
+        let InjectionSetting { mode, interval_us } = setting;
         let with = if policy.is_some() { "-policy" } else { "" };
         let name = format!("{}-{}-{interval_us}us{with}", self.tried.len() + 2, mode.word());
         self.bar.begin(&self.named(setting));
@@ -286,7 +293,7 @@ impl<'a, 's> Tuning<'a, 's> {
         Ok(trial)
     }
 
-    fn idle_slowdown(&self, launched: &Launched, known: &Known) -> Result<Option<f64>> {
+    fn idle_slowdown(&self, launched: &Launched, known: &FirstRunResults) -> Result<Option<f64>> {
         let slot_ns = self.slot_ms * 1_000_000;
         let posts = Posts::AtLeast(known.first.min_bytes);
         let first = Pace::of_run(&known.launched.directory, posts, slot_ns)?;
@@ -294,22 +301,22 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// Runs may be shorter or longer than the first: then other slots tell more.
-    fn learn(&mut self, trial: &Trial, known: &Known) {
+    fn learn(&mut self, trial: &Trial, known: &FirstRunResults) {
         let whole = trial.injection.whole.as_ref().filter(|_| !known.is_given);
         self.slot_ms = whole.and_then(|whole| whole.suggested_ab_ms).unwrap_or(self.slot_ms);
     }
 
     // --- what follows ------------------------------------------------------------------------------------------------
 
-    fn conclude(&mut self, known: &Known, answer: &mut Answer) -> Result<()> {
+    fn conclude(&mut self, known: &FirstRunResults, answer: &mut TuneDocument) -> Result<()> {
         let checked = self.check_policy(known)?;
         let tried = &self.tried;
         let all = || tried.iter().chain(&checked);
-        answer.found = Found::NoGain;
+        answer.found = TuneResult::NoGain;
         answer.notes.extend(notes::on_slots(&known.slots));
         answer.notes.extend(all().flat_map(notes::on_trial));
         answer.notes.extend(notes::on_threads(tried, known.first.crowd));
-        answer.runs = all().map(|trial| RunRow::of(trial, tried)).collect();
+        answer.runs = all().map(|trial| RunRow::for_trial(trial, tried)).collect();
         let Some(best) = choice::best(tried) else {
             answer.notes.extend(notes::on_unsure(tried));
             return Ok(());
@@ -318,7 +325,12 @@ impl<'a, 's> Tuning<'a, 's> {
         let policy =
             choice::policy(best, known.first.run_ns, self.heading(best), confirmed.is_some());
         let shown = confirmed.unwrap_or(best);
-        answer.sites = best.injection.sites.iter().map(|site| SiteRow::of(site, &policy)).collect();
+        answer.sites = best
+            .injection
+            .sites
+            .iter()
+            .map(|site| InjectedSite::from_injection(site, &policy))
+            .collect();
         let mut best = Best {
             run: shown.name.clone(),
             setting: best.setting,
@@ -332,10 +344,10 @@ impl<'a, 's> Tuning<'a, 's> {
         best.gain = confirmation.as_ref().map(|confirmation| confirmation.gain);
         answer.notes.extend(notes::on_stake(best.gain.unwrap_or(best.slots_gain), &known.first));
         answer.found = match &confirmation {
-            Some(confirmation) if !confirmation.is_certain => Found::Unconfirmed,
-            _ => Found::Gain,
+            Some(confirmation) if !confirmation.is_certain => TuneResult::Unconfirmed,
+            _ => TuneResult::Gain,
         };
-        if answer.found == Found::Gain && best.setting.mode != Mode::Sends {
+        if answer.found == TuneResult::Gain && best.setting.mode != Mode::Sends {
             std::fs::write(&self.args.policy, policy.to_string())
                 .with_context(|| format!("{} cannot be written", self.args.policy.display()))?;
         }
@@ -349,7 +361,7 @@ impl<'a, 's> Tuning<'a, 's> {
     /// long a run takes.
     fn confirm(
         &mut self,
-        setting: Setting,
+        setting: InjectionSetting,
         policy: &Policy,
         usual: Duration,
     ) -> Result<Option<Confirmation>> {
@@ -377,10 +389,10 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             made.push(self.pair(number, &variables)?);
         }
-        Ok(Confirmation::of(made))
+        Ok(Confirmation::from_pairs(made))
     }
 
-    fn pair(&mut self, number: usize, variables: &[(String, String)]) -> Result<Pair> {
+    fn pair(&mut self, number: usize, variables: &[(String, String)]) -> Result<RunPair> {
         let mut walls = [Duration::ZERO; 2];
         for is_injected in confirm::order(number) {
             let (what, with) = match is_injected {
@@ -394,13 +406,13 @@ impl<'a, 's> Tuning<'a, 's> {
                 self.session.time_whole(&name, variables, &self.bar)?;
             self.bar.end();
         }
-        let pair = Pair::new(walls[0], walls[1]);
+        let pair = RunPair::new(walls[0], walls[1]);
         self.bar.say(&[render::tune::pair_line(number + 1, &pair)]);
         Ok(pair)
     }
 
     /// In words.
-    fn named(&self, Setting { mode, interval_us }: Setting) -> String {
+    fn named(&self, InjectionSetting { mode, interval_us }: InjectionSetting) -> String {
         match mode {
             Mode::Sends => format!("sends of up to {} from copies", bytes(self.copied_bytes)),
             _ => format!("{} every {interval_us} us", mode.word()),
@@ -416,7 +428,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// Runs the best setting without the call sites that gain nothing, if there are any and another run is allowed.
-    fn check_policy(&mut self, known: &Known) -> Result<Option<Trial>> {
+    fn check_policy(&mut self, known: &FirstRunResults) -> Result<Option<Trial>> {
         let Some(best) = choice::best(&self.tried) else { return Ok(None) };
         if best.setting.mode == Mode::Sends {
             return Ok(None); // they all go from copies
@@ -444,7 +456,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// What to set so that injection is as in the best run, all the time.
-    fn environment(&self, setting: Setting, policy: &Path) -> Result<Vec<Variable>> {
+    fn environment(&self, setting: InjectionSetting, policy: &Path) -> Result<Vec<Variable>> {
         if setting.mode == Mode::Sends {
             let mb = "LAPSCOPE_BUFFER_SENDS_MB";
             let memory = self.session.setting(mb);
@@ -488,6 +500,6 @@ fn read_first(
     open.find_wrappers(wrappers)?;
     let mut view = View::whole(open.trace(&[], Grouping::Line)?);
     let advice = advise(&mut open, &mut view)?;
-    let crowd = Crowd::of(&view.trace, &store::host_name());
+    let crowd = Crowd::measure(&view.trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&view.trace, &advice, min_bytes) }, advice))
 }

@@ -29,10 +29,10 @@ pub struct Watchdog<'a> {
     recorded: &'a Recorded,
     limit: Duration,
     kills: bool,
-    seen: RefCell<Seen>,
+    seen: RefCell<JobsWatched>,
 }
 
-struct Seen {
+struct JobsWatched {
     looked: Instant,
     /// When something was seen to go on.
     alive: Instant,
@@ -44,7 +44,7 @@ struct Seen {
 impl<'a> Watchdog<'a> {
     pub fn new(recorded: &'a Recorded, limit: Duration, kills: bool) -> Watchdog<'a> {
         let now = Instant::now();
-        let seen = Seen { looked: now, alive: now, is_told: false, runs: BTreeMap::new() };
+        let seen = JobsWatched { looked: now, alive: now, is_told: false, runs: BTreeMap::new() };
         Watchdog { recorded, limit, kills, seen: RefCell::new(seen) }
     }
 
@@ -85,10 +85,10 @@ impl<'a> Watchdog<'a> {
     }
 
     /// Whether anything has changed, or there is nothing to watch: no rank is there yet, or none any more.
-    fn goes_on(&self, seen: &mut Seen) -> bool {
+    fn goes_on(&self, seen: &mut JobsWatched) -> bool {
         let (mut is_there, mut has_changed) = (false, false);
         for run in self.recorded.runs() {
-            let new = || (Pulse::of(&run.directory), Beat::default());
+            let new = || (Pulse::new(&run.directory), Beat::default());
             let (pulse, before) = seen.runs.entry(run.directory.clone()).or_insert_with(new);
             let now = pulse.feel();
             is_there |= now.ranks > 0;

@@ -18,9 +18,9 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_predict::replay::scenario::Scenario;
 use lapscope_predict::whatif::document::WhatIf;
-use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepAsked};
+use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepRequest};
 use lapscope_predict::whatif::{file, standard};
-use lapscope_report::pipeline::whatif::{build, Asked};
+use lapscope_report::pipeline::whatif::{build, WhatIfOptions};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
 
@@ -46,9 +46,9 @@ pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
 }
 
 /// What is wanted; the end of the process, where that makes no sense.
-fn asked(args: &WhatIfArgs) -> Result<Asked> {
+fn asked(args: &WhatIfArgs) -> Result<WhatIfOptions> {
     let own = args.knobs.scenario();
-    let mut sweeps: Vec<SweepAsked> =
+    let mut sweeps: Vec<SweepRequest> =
         args.sweeps.iter().flat_map(|sweep| sweep.0.clone()).collect();
     if let Err(why) = asked_sweep::check(&sweeps) {
         usage_error(&format!("--sweep: {why}"));
@@ -72,7 +72,7 @@ fn asked(args: &WhatIfArgs) -> Result<Asked> {
     if scenarios.is_empty() && sweeps.is_empty() {
         scenarios = standard::all();
     }
-    Ok(Asked { scenarios, sweeps, top: args.top })
+    Ok(WhatIfOptions { scenarios, sweeps, top: args.top })
 }
 
 /// A scenario file is not longer.

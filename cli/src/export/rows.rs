@@ -21,14 +21,14 @@ pub trait RowWriter {
 }
 
 /// A column: its name, and what of an item stands in it.
-pub struct Column<T> {
+pub struct ExportColumn<T> {
     name: String,
     cell: Box<dyn Fn(&T) -> String>,
 }
 
-impl<T> Column<T> {
+impl<T> ExportColumn<T> {
     pub fn new(name: impl Into<String>, cell: impl Fn(&T) -> String + 'static) -> Self {
-        Column { name: name.into(), cell: Box::new(cell) }
+        ExportColumn { name: name.into(), cell: Box::new(cell) }
     }
 }
 
@@ -36,7 +36,11 @@ impl<T> Column<T> {
 ///
 /// # Errors
 /// Of the writer.
-pub fn write<T>(rows: &mut dyn RowWriter, columns: &[Column<T>], items: &[T]) -> io::Result<()> {
+pub fn write<T>(
+    rows: &mut dyn RowWriter,
+    columns: &[ExportColumn<T>],
+    items: &[T],
+) -> io::Result<()> {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     rows.head(&names)?;
     items.iter().try_for_each(|item| {

@@ -9,7 +9,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::sites::Site;
 use lapscope_report::pictures::Pictures;
-use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::pictures::{build, Pictured, TimelineChoice};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::{Report, ReportOptions};
 use lapscope_report::settings::Settings;
@@ -19,14 +19,14 @@ use lapscope_trace::call_paths::{call_paths, CallPaths};
 const MOST_PATHS: usize = 6;
 
 /// What the user asked for.
-pub struct Asked {
+pub struct PageChoice {
     /// Call sites that have a row of their own.
     pub top: usize,
     pub ranks: Vec<Rank>,
     /// Whose lines are shown.
     pub sources: Sources,
     /// In the timeline.
-    pub shown: Shown,
+    pub shown: TimelineChoice,
 }
 
 /// What a page is made of.
@@ -46,10 +46,10 @@ pub struct Contents {
 ///
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
-pub fn collect(open: &mut OpenRun, asked: Asked) -> Result<Contents> {
+pub fn collect(open: &mut OpenRun, asked: PageChoice) -> Result<Contents> {
     let options = ReportOptions::default();
     let Pictured { report, pictures, .. } = build(open, &asked.ranks, options, &asked.shown)?;
-    let progress = Progress::of("writing");
+    let progress = Progress::new("writing");
     let settings = Settings::of_run(&open.files.databases);
     let listed = listed(&report, asked.top);
     progress.expect(listed.len() as u64);

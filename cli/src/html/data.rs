@@ -9,8 +9,8 @@ use crate::render::cause;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::visible::visible;
 use lapscope_measure::overlap::sums::Cause;
-use lapscope_report::pictures::timeline::{Request, Role, Span, Timeline, Track};
-use lapscope_report::pictures::{Bin, Pictures};
+use lapscope_report::pictures::timeline::{CallSpan, RequestLife, Role, Timeline, Track};
+use lapscope_report::pictures::{Pictures, RankBin};
 
 const MOST_LETTERS: usize = 160;
 
@@ -60,13 +60,13 @@ fn name(text: &str) -> String {
 }
 
 /// First and last rank, how many, host, hosts, whether a node begins.
-fn bin(bin: &Bin) -> Value {
+fn bin(bin: &RankBin) -> Value {
     let (first, last) = (bin.first.to_string(), bin.last.to_string());
     json!([first, last, bin.ranks, name(&bin.host), bin.hosts, u8::from(bin.begins_node)])
 }
 
 fn timeline(timeline: &Timeline) -> Value {
-    let place = |place: &lapscope_report::pictures::timeline::Place| {
+    let place = |place: &lapscope_report::pictures::timeline::TimelineSite| {
         json!([name(&place.call), name(&place.site)])
     };
     let message = |it: &lapscope_report::pictures::timeline::Message| {
@@ -96,7 +96,7 @@ fn track(track: &Track) -> Value {
 }
 
 /// Begin, length, place, calls, time in MPI, role, cause: -1 is none.
-fn span(span: &Span) -> Value {
+fn span(span: &CallSpan) -> Value {
     let role = match span.role {
         Role::Post => 0,
         Role::Complete => 1,
@@ -111,7 +111,7 @@ fn span(span: &Span) -> Value {
 }
 
 /// Begin, end (-1: not in this stretch), place, lane, whether it sends, bytes, peer.
-fn request(it: &Request) -> Value {
+fn request(it: &RequestLife) -> Value {
     let end = it.end_ns.map_or(-1, |end| end.0);
     let peer = it.peer.map_or_else(String::new, |peer| peer.to_string());
     json!([it.begin_ns.0, end, it.place, it.lane, u8::from(it.is_send), it.bytes.0, peer])

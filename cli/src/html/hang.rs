@@ -7,7 +7,7 @@ use super::page::{framed, navigation, sections};
 use crate::render::hang::{kind_in_words, next, place_in_words};
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, time};
-use lapscope_watch::hang::{Diagnosis, Kind, Verdict, Wait};
+use lapscope_watch::hang::{Diagnosis, ThreadWait, Verdict, VerdictKind};
 
 const SCRIPT: &str = concat!("\"use strict\";\n", include_str!("js/theme.js"));
 
@@ -63,7 +63,8 @@ fn write_verdicts(html: &mut Html, diagnosis: &Diagnosis) {
 }
 
 fn write_verdict(html: &mut Html, verdict: &Verdict, number: usize) {
-    let perhaps = if verdict.certain || verdict.kind >= Kind::Slow { "" } else { " (perhaps)" };
+    let perhaps =
+        if verdict.certain || verdict.kind >= VerdictKind::Slow { "" } else { " (perhaps)" };
     let title = format!("{}{perhaps}", kind_in_words(verdict.kind));
     html.element("h3", &[], &title);
     let class = if number == 0 { [("class", "problem")] } else { [("class", "plain")] };
@@ -115,8 +116,8 @@ fn row(html: &mut Html, tag: &'static str, cells: &[&str]) {
     html.within("tr", &[], |html| cells.iter().for_each(|cell| html.element(tag, &[], cell)));
 }
 
-fn write_waits(html: &mut Html, waits: &[Wait]) {
-    let mut shown: Vec<&Wait> = waits.iter().collect();
+fn write_waits(html: &mut Html, waits: &[ThreadWait]) {
+    let mut shown: Vec<&ThreadWait> = waits.iter().collect();
     shown.sort_by_key(|wait| !wait.stuck);
     html.within("ul", &[], |html| {
         for wait in shown.iter().take(MOST_WAITS) {

@@ -21,6 +21,6 @@ mod steps;
 mod style;
 mod thresholds;
 
-pub use collect::{collect, Asked, Contents};
+pub use collect::{collect, Contents, PageChoice};
 pub use page::{is_page, page};
 pub use sources::Sources;

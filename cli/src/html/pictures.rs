@@ -9,7 +9,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_measure::overlap::sums::Cause;
 use lapscope_report::pictures::timeline::{Chosen, RanksChosen, Timeline};
-use lapscope_report::pictures::{Bin, Pictures};
+use lapscope_report::pictures::{Pictures, RankBin};
 
 const HINT: &str = "Arrow keys move the cursor, + and − zoom, Shift with arrows or dragging moves the picture, 0 shows all of it.";
 
@@ -122,7 +122,7 @@ fn a_row(pictures: &Pictures) -> String {
 }
 
 /// "rank 3", "ranks 16 to 31".
-fn in_words(bin: &Bin) -> String {
+fn in_words(bin: &RankBin) -> String {
     match bin.ranks {
         1 => format!("rank {}", bin.first),
         _ => format!("ranks {} to {}", bin.first, bin.last),

@@ -10,7 +10,7 @@ use crate::render::alike::{name, sentences};
 use crate::render::report::split;
 use lapscope_data::model::{Ended, Nanos, Rank};
 use lapscope_data::text::units::time;
-use lapscope_measure::alike::{self, Distribution, Verdict};
+use lapscope_measure::alike::{self, Distribution, Likeness};
 use lapscope_measure::totals::RankRow;
 
 /// Ranks that have a bar and a row each.
@@ -46,7 +46,7 @@ fn shown(contents: &Contents) -> Vec<(usize, &RankRow)> {
     if report.ranks.len() <= MOST_BARS {
         return rows.collect();
     }
-    let groups = report.alike.groups.iter().filter(|_| report.alike.verdict == Verdict::Groups);
+    let groups = report.alike.groups.iter().filter(|_| report.alike.verdict == Likeness::Groups);
     let firsts = groups.clone().filter_map(|group| group.ranks.first());
     let apart: BTreeSet<Rank> = firsts
         .chain(groups.skip(1).flat_map(|group| group.ranks.iter().take(8)))
@@ -120,9 +120,9 @@ fn legend(svg: &mut Svg, used: &[usize]) -> f64 {
 
 fn unit(measure: alike::Measure) -> Unit {
     match measure.unit() {
-        alike::Unit::Nanoseconds => Unit::Time,
-        alike::Unit::Bytes => Unit::Bytes,
-        alike::Unit::Requests => Unit::Count,
+        alike::MeasureUnit::Nanoseconds => Unit::Time,
+        alike::MeasureUnit::Bytes => Unit::Bytes,
+        alike::MeasureUnit::Requests => Unit::Count,
     }
 }
 

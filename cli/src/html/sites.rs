@@ -60,7 +60,7 @@ pub fn section(html: &mut Html, contents: &mut Contents, document: Document<'_>)
                 table_head(html);
                 let begin = html.len();
                 for (at, &site) in listed.iter().enumerate() {
-                    let row = Row {
+                    let row = SiteLine {
                         place: site,
                         site: &contents.report.sites[site],
                         paths: &contents.paths[at],
@@ -138,14 +138,14 @@ fn table_head(html: &mut Html) {
     });
 }
 
-struct Row<'a> {
+struct SiteLine<'a> {
     /// In the report's list.
     place: usize,
     site: &'a Site,
     paths: &'a CallPaths,
 }
 
-impl Row<'_> {
+impl SiteLine<'_> {
     /// Without its details where there is no room for sources.
     fn write(&self, html: &mut Html, document: Document<'_>, sources: Option<&mut Sources>) {
         let (id, kind) = (format!("site-{}", self.place), kind_name(self.site.kind));

@@ -4,11 +4,11 @@ use super::markup::{Document, Html, Unit};
 use super::Contents;
 use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
-use crate::plot::sheet::{Heading, Key, Look};
+use crate::plot::sheet::{Heading, LegendLine, Look};
 use crate::render::report::{achieved, notes, source};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::round_bytes;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_measure::transfers::{SizeClass, SizeKind};
 
 pub const KINDS: [(SizeKind, &str); 4] = [
@@ -80,7 +80,7 @@ fn picture(classes: &[SizeClass]) -> String {
             subtitle: "Shares of the reference time of transfers, with bounds.".to_owned(),
             facts: String::new(),
         },
-        legend: names.iter().zip(looks).map(|(name, look)| Key::line(*name, look)).collect(),
+        legend: names.iter().zip(looks).map(|(name, look)| LegendLine::line(*name, look)).collect(),
         x: Axis::new(Quantity::Bytes, "bytes"),
         y: Axis::new(Quantity::Percent, "of the reference time"),
         y_spans_x: false,
@@ -100,7 +100,7 @@ pub fn point(class: &SizeClass, at: usize) -> Option<Point> {
     Some(Point { x: class.from_bytes as f64, y: (low + high) / 2.0, spread: Some((low, high)) })
 }
 
-fn bounds(part: &Part, at: usize) -> (Nanos, Nanos) {
+fn bounds(part: &OverlapTimes, at: usize) -> (Nanos, Nanos) {
     match at {
         0 => (part.possible_low_ns, part.possible_ns),
         1 => (part.achieved_low_ns, part.achieved_high_ns),

@@ -32,7 +32,7 @@ pub struct Sources {
 }
 
 /// Lines of a file with their numbers.
-pub type Lines = Vec<(u32, String)>;
+pub type NumberedLines = Vec<(u32, String)>;
 
 impl Sources {
     /// Those that lie in one of these directories.
@@ -55,7 +55,7 @@ impl Sources {
     }
 
     /// Lines around one, or why there are none.
-    pub fn around(&mut self, file: &str, line: u32) -> Result<Lines, String> {
+    pub fn around(&mut self, file: &str, line: u32) -> Result<NumberedLines, String> {
         if self.roots.is_empty() {
             return Err("Lines of sources are shown where --sources names their directory.".into());
         }

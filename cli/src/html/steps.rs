@@ -4,7 +4,7 @@ use super::markup::{Document, Html, Unit};
 use super::Contents;
 use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
-use crate::plot::sheet::{Heading, Key, Look};
+use crate::plot::sheet::{Heading, LegendLine, Look};
 use crate::render::report::{step_lines, what_steps};
 use lapscope_data::text::units::count;
 use lapscope_measure::steps::{RegionRow, StepRow, Steps};
@@ -52,7 +52,10 @@ fn chart(title: &str, y: Axis, series: Vec<Series>) -> Chart {
     let heading = Heading { title: title.to_owned(), ..Heading::default() };
     Chart {
         heading,
-        legend: series.iter().map(|series| Key::line(series.label.clone(), series.look)).collect(),
+        legend: series
+            .iter()
+            .map(|series| LegendLine::line(series.label.clone(), series.look))
+            .collect(),
         x: Axis::new(Quantity::Ratio, "step"),
         y,
         y_spans_x: false,

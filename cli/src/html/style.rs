@@ -64,7 +64,7 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    fn of(list: &str, name: &str) -> String {
+    fn color(list: &str, name: &str) -> String {
         let begin =
             list.find(&format!("{name}:")).unwrap_or_else(|| panic!("no {name}")) + name.len() + 1;
         list[begin..begin + 7].to_owned()
@@ -77,15 +77,16 @@ mod tests {
         for page in pages {
             for surface in ["--paper", "--soft", "--warn"] {
                 for text in ["--ink", "--dim", "--link"] {
-                    let found = contrast(&of(&page, text), &of(&page, surface));
+                    let found = contrast(&color(&page, text), &color(&page, surface));
                     assert!(found >= 4.5, "{text} on {surface}: {found:.2} in {page}");
                 }
             }
             for series in 0..6 {
-                let found = contrast(&of(&page, &format!("--{series}")), &of(&page, "--paper"));
+                let found =
+                    contrast(&color(&page, &format!("--{series}")), &color(&page, "--paper"));
                 assert!(found >= 3.0, "series {series}: {found:.2} in {page}");
             }
-            assert!(contrast(&of(&page, "--focus"), &of(&page, "--paper")) >= 3.0);
+            assert!(contrast(&color(&page, "--focus"), &color(&page, "--paper")) >= 3.0);
         }
     }
 }

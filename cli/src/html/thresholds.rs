@@ -8,7 +8,8 @@ use crate::render::report::capitalized;
 use crate::render::thresholds::{put_together, size_range};
 use lapscope_data::text::units::{bytes, count};
 use lapscope_measure::thresholds::{
-    locality_words, progress_differs, CumulativeVerdict, LocalityThresholds, SizeCounts, Verdict,
+    locality_words, progress_differs, CumulativeVerdict, LimitVerdict, LocalityThresholds,
+    SizeCounts,
 };
 
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
@@ -40,7 +41,7 @@ fn sentences(html: &mut Html, found: &LocalityThresholds, at: usize, document: D
     if progress_differs(found) {
         items.push(&found.needs_receiver_progress.sentence);
     }
-    if found.post.verdict != Verdict::NoEvidence {
+    if found.post.verdict != LimitVerdict::NoEvidence {
         items.push(&found.post.sentence);
     }
     if found.cumulative.verdict != CumulativeVerdict::NotEnough {

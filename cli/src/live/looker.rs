@@ -16,25 +16,25 @@ use lapscope_watch::live::{Gatherer, Live, Moment};
 pub enum Sight {
     /// Nothing yet; what is waited for.
     Waiting(String),
-    Job(Box<Seen>),
+    Job(Box<JobMoment>),
     /// Nothing any more; why.
     Gone(String),
 }
 
 /// A job that was seen.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct JobMoment {
     pub run: PathBuf,
     pub moment: Moment,
 }
 
 pub struct Looker {
     named: Option<PathBuf>,
-    found: Option<Found>,
+    found: Option<AttachedRun>,
     live: Live,
 }
 
-struct Found {
+struct AttachedRun {
     run: PathBuf,
     observer: Observer,
     gatherer: Gatherer,
@@ -78,15 +78,15 @@ impl Looker {
             found.symbols = Symbols::new(state.modules.clone());
         }
         let moment = self.live.look(&state, &mut found.gatherer, &mut found.symbols);
-        Ok(Sight::Job(Box::new(Seen { run: found.run.clone(), moment })))
+        Ok(Sight::Job(Box::new(JobMoment { run: found.run.clone(), moment })))
     }
 
-    fn find(&self) -> Result<Found, Missing> {
+    fn find(&self) -> Result<AttachedRun, Missing> {
         let run = find_run(self.named.as_deref())?;
         list_files(&run)?;
         let observer = Observer::open(&run).map_err(Missing::Other)?;
         let (gatherer, symbols) = (Gatherer::default(), Symbols::new(Vec::new()));
-        Ok(Found { run, observer, gatherer, symbols, modules: 0 })
+        Ok(AttachedRun { run, observer, gatherer, symbols, modules: 0 })
     }
 }
 

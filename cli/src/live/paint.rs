@@ -5,12 +5,12 @@ use ratatui::text::Span;
 
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::visible::visible;
-use lapscope_watch::live::bins::Order;
+use lapscope_watch::live::bins::RankOrder;
 
 /// What the user has chosen to see.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen {
-    pub order: Order,
+    pub order: RankOrder,
     /// Ranks put together, or one by one; `None`: together where they are many.
     pub binned: Option<bool>,
     /// Rows of ranks above the first one shown.

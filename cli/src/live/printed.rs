@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde::Serialize;
 
-use super::looker::{Looker, Seen, Sight};
+use super::looker::{JobMoment, Looker, Sight};
 use super::paint::Chosen;
 use super::screen::draw;
 use super::{letters, terminal};
@@ -48,7 +48,7 @@ pub fn screen(mut looker: Looker, interval: Duration) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn look_twice(looker: &mut Looker, interval: Duration) -> Result<Box<Seen>> {
+fn look_twice(looker: &mut Looker, interval: Duration) -> Result<Box<JobMoment>> {
     let first = seen(looker.look()?)?;
     if first.moment.is_over {
         return Ok(first); // nothing will change
@@ -63,7 +63,7 @@ fn look_twice(looker: &mut Looker, interval: Duration) -> Result<Box<Seen>> {
     seen(looker.look()?)
 }
 
-fn seen(sight: Sight) -> Result<Box<Seen>> {
+fn seen(sight: Sight) -> Result<Box<JobMoment>> {
     match sight {
         Sight::Job(seen) => Ok(seen),
         Sight::Waiting(why) | Sight::Gone(why) => bail!(why),
@@ -72,7 +72,7 @@ fn seen(sight: Sight) -> Result<Box<Seen>> {
 
 /// A line of JSON.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct MomentLine<'a> {
     json_version: u32,
     run: String,
     #[serde(flatten)]
@@ -116,9 +116,9 @@ pub fn lines(mut looker: Looker, interval: Duration, once: bool) -> Result<ExitC
     }
 }
 
-fn print_line(seen: &Seen) -> Result<()> {
+fn print_line(seen: &JobMoment) -> Result<()> {
     let run = seen.run.display().to_string();
-    let answer = Answer { json_version: JSON_VERSION, run, moment: &seen.moment };
+    let answer = MomentLine { json_version: JSON_VERSION, run, moment: &seen.moment };
     output::print_with(Form::Json, |out: &mut dyn Write| {
         serde_json::to_writer(&mut *out, &answer)?;
         Ok(out.write_all(b"\n")?)

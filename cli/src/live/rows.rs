@@ -7,7 +7,7 @@ use lapscope_data::state::Condition;
 use lapscope_data::text::style::{bar, display_width, Style};
 use lapscope_data::text::units::{percent, time};
 use lapscope_measure::alike::MOST_ROWS;
-use lapscope_watch::live::bins::{bins, Bin, Order};
+use lapscope_watch::live::bins::{bins, LiveBin, RankOrder};
 use lapscope_watch::live::{Moment, RankPace};
 
 /// Narrower screens have no bars.
@@ -62,7 +62,7 @@ fn label_width(moment: &Moment) -> usize {
     moment.ranks.iter().map(|rank| rank.rank.to_string().len()).max().unwrap_or(1)
 }
 
-fn one_by_one(moment: &Moment, order: Order, width: usize, paint: Paint) -> Vec<Line<'static>> {
+fn one_by_one(moment: &Moment, order: RankOrder, width: usize, paint: Paint) -> Vec<Line<'static>> {
     let mut ranks: Vec<&RankPace> = moment.ranks.iter().collect();
     order.sort(&mut ranks);
     let label = label_width(moment);
@@ -117,7 +117,7 @@ fn doing(rank: &RankPace) -> (String, bool) {
 
 fn of_bins(moment: &Moment, width: usize, room: usize, paint: Paint) -> Vec<Line<'static>> {
     let bins = bins(&moment.ranks, room);
-    let name = |bin: &Bin| match bin.count {
+    let name = |bin: &LiveBin| match bin.count {
         1 => bin.first.to_string(),
         _ => format!("{}-{}", bin.first, bin.last),
     };
@@ -125,7 +125,7 @@ fn of_bins(moment: &Moment, width: usize, room: usize, paint: Paint) -> Vec<Line
     bins.iter().map(|bin| bin_row(bin, &name(bin), label, width, paint)).collect()
 }
 
-fn bin_row(bin: &Bin, name: &str, label: usize, width: usize, paint: Paint) -> Line<'static> {
+fn bin_row(bin: &LiveBin, name: &str, label: usize, width: usize, paint: Paint) -> Line<'static> {
     let mut spans = vec![paint.plain(format!("{name:>label$} "))];
     if width >= FEWEST_WITH_BARS {
         spans.push(paint.bar(filled(bin.exposed_share)));

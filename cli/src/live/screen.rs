@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::looker::Seen;
+use super::looker::JobMoment;
 use super::paint::{place, rate, Chosen, Paint};
 use super::rows;
 use crate::render::library::library_name;
@@ -16,7 +16,13 @@ use lapscope_measure::alike::MOST_ROWS;
 use lapscope_watch::live::{Alert, Moment, SitePace};
 
 /// Draws all of it. Scrolls no further than there is something to see.
-pub fn draw(buffer: &mut Buffer, area: Rect, seen: &Seen, chosen: &mut Chosen, keys: Option<&str>) {
+pub fn draw(
+    buffer: &mut Buffer,
+    area: Rect,
+    seen: &JobMoment,
+    chosen: &mut Chosen,
+    keys: Option<&str>,
+) {
     let paint = Paint::new(chosen.color);
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let moment = &seen.moment;
@@ -47,7 +53,7 @@ pub fn put(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>], keys: Option<&st
 }
 
 fn head(
-    seen: &Seen,
+    seen: &JobMoment,
     chosen: &Chosen,
     width: usize,
     height: usize,
@@ -72,7 +78,7 @@ fn head(
     lines
 }
 
-fn title(seen: &Seen, chosen: &Chosen, width: usize, paint: Paint) -> Line<'static> {
+fn title(seen: &JobMoment, chosen: &Chosen, width: usize, paint: Paint) -> Line<'static> {
     let moment = &seen.moment;
     let state = match () {
         () if moment.is_over => "the job has ended",

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::looker::Seen;
+use super::looker::JobMoment;
 use super::view::drawn;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::state::Condition;
-use lapscope_watch::live::{Alert, AlertKind, Inside, Moment, Pace, RankPace, SitePace};
+use lapscope_watch::live::{Alert, AlertKind, Moment, Pace, RankPace, SitePace, UnreturnedCall};
 
 fn rank(number: i64) -> RankPace {
     let share = number as f64 / 10.0 % 1.0;
@@ -20,7 +20,7 @@ fn rank(number: i64) -> RankPace {
         calls: 100,
         pace,
         quiet_ns: Nanos(3_000_000),
-        inside: (number % 2 == 1).then(|| Inside {
+        inside: (number % 2 == 1).then(|| UnreturnedCall {
             call: "MPI_Waitall".into(),
             site: None,
             since_ns: Nanos(2_000_000),
@@ -28,7 +28,7 @@ fn rank(number: i64) -> RankPace {
     }
 }
 
-fn seen(ranks: i64) -> Seen {
+fn seen(ranks: i64) -> JobMoment {
     let site = |number: i64| SitePace {
         call: format!("MPI_Wait{number}"),
         site: None,
@@ -63,7 +63,7 @@ fn seen(ranks: i64) -> Seen {
         exposed_shares: vec![0.0, 0.25, 0.5, 1.0],
         ..Moment::default()
     };
-    Seen { run: PathBuf::from("runs/a"), moment }
+    JobMoment { run: PathBuf::from("runs/a"), moment }
 }
 
 #[test]

@@ -45,7 +45,7 @@ enum Ask {
 }
 
 /// What it answers.
-enum Told {
+enum LookerReply {
     Sight(Result<Sight>),
     Diagnosis(String),
 }
@@ -59,7 +59,7 @@ pub fn show(looker: Looker, interval: Duration) -> Result<ExitCode> {
     let (ask, asked) = channel();
     let (tell, told) = channel();
     thread::spawn(move || look_again_and_again(looker, interval, &asked, &tell));
-    let result = View::new(ask).run(&mut taken, &told);
+    let result = LiveView::new(ask).run(&mut taken, &told);
     drop(taken);
     if let Some(signal) = terminal::signal() {
         terminal::die_of(signal);
@@ -71,7 +71,7 @@ fn look_again_and_again(
     mut looker: Looker,
     interval: Duration,
     asked: &Receiver<Ask>,
-    tell: &Sender<Told>,
+    tell: &Sender<LookerReply>,
 ) {
     let mut looks = 0u32;
     loop {
@@ -83,7 +83,7 @@ fn look_again_and_again(
             Ok(Sight::Gone(_)) | Err(_) => false,
         };
         looks += u32::from(matches!(sight, Ok(Sight::Job(_))));
-        if tell.send(Told::Sight(sight)).is_err() {
+        if tell.send(LookerReply::Sight(sight)).is_err() {
             return; // the user has left
         }
         let pause = if looks < 2 { interval.min(FIRST) } else { interval };
@@ -93,7 +93,7 @@ fn look_again_and_again(
             match asked.recv_timeout(left.min(Duration::from_secs(3600))) {
                 Ok(Ask::Diagnosis { columns }) => {
                     let text = diagnosis::text(looker.run(), columns);
-                    if tell.send(Told::Diagnosis(text)).is_err() {
+                    if tell.send(LookerReply::Diagnosis(text)).is_err() {
                         return;
                     }
                 }
@@ -114,7 +114,7 @@ enum Page {
     Text { title: &'static str, text: String, scroll: usize },
 }
 
-struct View {
+struct LiveView {
     ask: Sender<Ask>,
     chosen: Chosen,
     sight: Option<Sight>,
@@ -124,11 +124,11 @@ struct View {
     gone: Option<String>,
 }
 
-impl View {
-    fn new(ask: Sender<Ask>) -> View {
+impl LiveView {
+    fn new(ask: Sender<Ask>) -> LiveView {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let chosen = Chosen { color: !no_color, ..Chosen::default() };
-        View {
+        LiveView {
             ask,
             chosen,
             sight: None,
@@ -138,7 +138,7 @@ impl View {
         }
     }
 
-    fn run(&mut self, taken: &mut Taken, told: &Receiver<Told>) -> Result<()> {
+    fn run(&mut self, taken: &mut Taken, told: &Receiver<LookerReply>) -> Result<()> {
         loop {
             self.hear(told)?;
             taken.screen.draw(|frame| {
@@ -163,17 +163,17 @@ impl View {
         }
     }
 
-    fn hear(&mut self, told: &Receiver<Told>) -> Result<()> {
+    fn hear(&mut self, told: &Receiver<LookerReply>) -> Result<()> {
         loop {
             match told.try_recv() {
-                Ok(Told::Sight(Ok(Sight::Gone(why)))) => self.gone = Some(why),
-                Ok(Told::Sight(sight)) => {
+                Ok(LookerReply::Sight(Ok(Sight::Gone(why)))) => self.gone = Some(why),
+                Ok(LookerReply::Sight(sight)) => {
                     let sight = sight?;
                     if !self.chosen.is_paused {
                         self.sight = Some(sight);
                     }
                 }
-                Ok(Told::Diagnosis(text)) => {
+                Ok(LookerReply::Diagnosis(text)) => {
                     self.page = Page::Text { title: "diagnosis", text, scroll: 0 };
                 }
                 Err(TryRecvError::Empty) => return Ok(()),
@@ -321,12 +321,12 @@ fn wrapped(text: &str, area: Rect, paint: Paint) -> Vec<Line<'static>> {
 /// What is shown of a job that was seen.
 #[cfg(test)]
 pub(super) fn drawn(
-    seen: super::looker::Seen,
+    seen: super::looker::JobMoment,
     columns: u16,
     lines: u16,
     keys: &str,
 ) -> Vec<String> {
-    let mut view = View::new(channel().0);
+    let mut view = LiveView::new(channel().0);
     view.has_utf8 = true;
     view.sight = Some(Sight::Job(Box::new(seen)));
     for key in keys.chars() {

@@ -8,7 +8,7 @@ use lapscope_bench::bench::results::{Inject, Results, Value};
 use super::chart::{Axis, Chart, Guide, Panel, Point, Series};
 use super::palette::Dash;
 use super::scale::Quantity;
-use super::sheet::{Heading, Key, Look};
+use super::sheet::{Heading, LegendLine, Look};
 use super::{words, Figure};
 
 const COLUMNS: usize = 3;
@@ -38,14 +38,14 @@ pub fn figure(results: &Results) -> Option<Figure> {
             subtitle,
             facts: facts(results),
         },
-        legend: vec![Key::line("the same", Look::guide(Dash::Solid))],
+        legend: vec![LegendLine::line("the same", Look::guide(Dash::Solid))],
         x: Axis::new(Quantity::TimeLog, "as the program measured it"),
         y: Axis::new(Quantity::TimeLog, "as lapscope has it"),
         y_spans_x: true,
         size: (270.0, 250.0),
         panels: panels.collect(),
     };
-    Some(Figure::of("agreement", &chart))
+    Some(Figure::draw("agreement", &chart))
 }
 
 /// One program, as one would hide the others.

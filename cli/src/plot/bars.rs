@@ -2,13 +2,13 @@
 
 use super::palette::Tone;
 use super::scale::{Quantity, Scale};
-use super::sheet::{self, Heading, Key, LEAST_WIDTH, MARGIN};
+use super::sheet::{self, Heading, LegendLine, LEAST_WIDTH, MARGIN};
 use super::svg::{Anchor, Area, Font, Pen, Svg};
 
 #[derive(Debug, Clone)]
 pub struct BarChart {
     pub heading: Heading,
-    pub legend: Vec<Key>,
+    pub legend: Vec<LegendLine>,
     pub panels: Vec<BarPanel>,
 }
 
@@ -17,12 +17,12 @@ pub struct BarPanel {
     pub row: usize,
     pub column: usize,
     pub title: String,
-    pub groups: Vec<Group>,
+    pub groups: Vec<BarGroup>,
 }
 
 /// Bars beside each other with one label of at most two lines.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct BarGroup {
     pub label: [String; 2],
     pub bars: Vec<Bar>,
 }
@@ -111,7 +111,7 @@ fn draw_panel(svg: &mut Svg, panel: &BarPanel, scale: &Scale, area: Area) {
 
 fn draw_group(
     svg: &mut Svg,
-    group: &Group,
+    group: &BarGroup,
     (left, wide, foot): (f64, f64, f64),
     (scale, y): (&Scale, impl Fn(f64) -> f64),
 ) {

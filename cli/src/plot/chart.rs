@@ -2,14 +2,14 @@
 
 use super::palette::Tone;
 use super::scale::{Quantity, Scale};
-use super::sheet::{self, Heading, Key, Look, LEAST_WIDTH, MARGIN};
+use super::sheet::{self, Heading, LegendLine, Look, LEAST_WIDTH, MARGIN};
 use super::svg::{Anchor, Area, Font, Pen, Svg};
 
 /// A figure of panels.
 #[derive(Debug, Clone)]
 pub struct Chart {
     pub heading: Heading,
-    pub legend: Vec<Key>,
+    pub legend: Vec<LegendLine>,
     pub x: Axis,
     pub y: Axis,
     /// Whether the y axis has room for all that the x axis has: values of both are compared.
@@ -46,13 +46,13 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-pub type Function = fn(f64) -> f64;
+pub type PlottedFunction = fn(f64) -> f64;
 
 /// A line to read others against.
 #[derive(Debug, Clone)]
 pub struct Guide {
     pub look: Look,
-    pub function: Function,
+    pub function: PlottedFunction,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

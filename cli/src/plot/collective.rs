@@ -7,7 +7,7 @@ use super::chart::{Axis, Chart, Panel, Series};
 use super::palette::Dash;
 use super::panels::{self, Placed};
 use super::scale::Quantity;
-use super::sheet::{Heading, Key, Look};
+use super::sheet::{Heading, LegendLine, Look};
 use super::{words, Figure};
 
 const OPERATIONS: [&str; 3] = ["allreduce", "bcast", "barrier"];
@@ -24,7 +24,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         .filter(|(run, _)| run.inject == Inject::Off && run.settings.is_empty())
         .collect();
     let processors = results.facts.get("processors").and_then(|fact| fact.trim().parse().ok());
-    let worlds = Worlds::of(&measured, processors)?;
+    let worlds = Worlds::find(&measured, processors)?;
     let mut panels = Vec::new();
     for (row, (quantity, share)) in SHARES.into_iter().enumerate() {
         add_row(results, &measured, &worlds, (row, quantity, share), &mut panels);
@@ -41,7 +41,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         size: (270.0, 130.0),
         panels,
     };
-    Some(Figure::of("collective-cpu", &chart))
+    Some(Figure::draw("collective-cpu", &chart))
 }
 
 fn heading(results: &Results) -> Heading {
@@ -64,7 +64,7 @@ struct Worlds {
 }
 
 impl Worlds {
-    fn of(measured: &[(&Run, &Table)], processors: Option<u32>) -> Option<Worlds> {
+    fn find(measured: &[(&Run, &Table)], processors: Option<u32>) -> Option<Worlds> {
         let all = panels::distinct(measured.iter().map(|(run, table)| ranks(run, table)));
         let most = *all.last()?;
         let fitting =
@@ -121,20 +121,20 @@ fn line(table: &Table, quantity: &str, dash: Dash) -> Option<Series> {
 }
 
 /// Operations by colour and marker, numbers of ranks by dash.
-fn legend(panels: &[Panel], worlds: &Worlds) -> Vec<Key> {
+fn legend(panels: &[Panel], worlds: &Worlds) -> Vec<LegendLine> {
     let has = |operation: &str| {
         let mut series = panels.iter().flat_map(|panel| &panel.series);
         series.any(|series| series.label.starts_with(operation))
     };
     let operations = OPERATIONS.into_iter().enumerate().filter(|(_, operation)| has(operation));
-    let mut legend: Vec<Key> =
-        operations.map(|(place, name)| Key::line(name, Look::series(place))).collect();
+    let mut legend: Vec<LegendLine> =
+        operations.map(|(place, name)| LegendLine::line(name, Look::series(place))).collect();
     if let Some(ranks) = worlds.fitting {
-        legend.push(Key::line(format!("{ranks} ranks"), Look::plain(Dash::Solid)));
+        legend.push(LegendLine::line(format!("{ranks} ranks"), Look::plain(Dash::Solid)));
     }
     if let Some(ranks) = worlds.crowded {
         let label = format!("{ranks} ranks, more than processors");
-        legend.push(Key::line(label, Look::plain(Dash::Dashed)));
+        legend.push(LegendLine::line(label, Look::plain(Dash::Dashed)));
     }
     legend
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use lapscope_bench::bench::results::{Inject, Link, Results, Run, Spread, Table, TableRow};
 
-use super::bars::{self, Bar, BarChart, BarPanel, Group};
+use super::bars::{self, Bar, BarChart, BarGroup, BarPanel};
 use super::palette::Tone;
-use super::sheet::{Heading, Key, Sample};
+use super::sheet::{Heading, LegendLine, Sample};
 use super::{panels, scale, words, Figure};
 
 const PROGRAM: &str = "ghost_cells";
@@ -25,7 +25,7 @@ const WAYS: [(&str, Inject, [&str; 2]); 6] = [
 ];
 
 pub fn figure(results: &Results) -> Option<Figure> {
-    let mut cells: BTreeMap<(Link, usize), Vec<Group>> = BTreeMap::new();
+    let mut cells: BTreeMap<(Link, usize), Vec<BarGroup>> = BTreeMap::new();
     for way in &WAYS {
         for (link, mpi, group) in groups(results, way) {
             let all = cells.entry((link, mpi)).or_default();
@@ -64,8 +64,8 @@ fn heading(results: &Results) -> Heading {
     }
 }
 
-fn legend() -> Vec<Key> {
-    let key = |(_, label, tone, opacity): (&str, &str, Tone, f64)| Key {
+fn legend() -> Vec<LegendLine> {
+    let key = |(_, label, tone, opacity): (&str, &str, Tone, f64)| LegendLine {
         label: label.to_owned(),
         sample: Sample::Bar(tone, opacity),
     };
@@ -75,14 +75,14 @@ fn legend() -> Vec<Key> {
 fn groups<'a>(
     results: &'a Results,
     (form, inject, label): &'a (&str, Inject, [&str; 2]),
-) -> impl Iterator<Item = (Link, usize, Group)> + 'a {
+) -> impl Iterator<Item = (Link, usize, BarGroup)> + 'a {
     let measured = results.tables("steps").filter(move |(run, table)| {
         run.program == PROGRAM && run.inject == *inject && table.attribute("form") == *form
     });
     measured.filter_map(move |(run, table): (&Run, &Table)| {
         let row = largest(table)?;
         let bars: Vec<Bar> = QUANTITIES.iter().filter_map(|kind| bar(row, kind, label)).collect();
-        let group = Group { label: label.map(str::to_owned), bars };
+        let group = BarGroup { label: label.map(str::to_owned), bars };
         (!group.bars.is_empty()).then_some((run.link, run.mpi, group))
     })
 }

@@ -41,7 +41,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    fn of(name: &str, chart: &chart::Chart) -> Figure {
+    fn draw(name: &str, chart: &chart::Chart) -> Figure {
         Figure { name: format!("{name}.svg"), svg: chart::draw(chart) }
     }
 }

@@ -90,7 +90,7 @@ fn figure(
         size: PANEL,
         panels,
     };
-    Some(Figure::of(name, &chart))
+    Some(Figure::draw(name, &chart))
 }
 
 fn overlap(table: &Table, label: &str, look: Look) -> Series {

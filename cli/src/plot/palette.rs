@@ -108,7 +108,7 @@ pub enum Marker {
 
 impl Marker {
     /// For the series of that place.
-    pub fn of(place: usize) -> Marker {
+    pub fn for_series(place: usize) -> Marker {
         use Marker::*;
         [Circle, Square, Triangle, Diamond, Cross][place % 5]
     }

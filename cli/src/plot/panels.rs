@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lapscope_bench::bench::results::{Link, Results, Run, Spread, TableRow};
 
 use super::chart::{Panel, Point, Series};
-use super::sheet::Key;
+use super::sheet::LegendLine;
 use super::words;
 
 /// A series and the panel that it belongs to.
@@ -80,10 +80,10 @@ pub fn point(x: f64, y: Spread) -> Option<Point> {
 }
 
 /// A legend of all series, each once, in the order of their first panel.
-pub fn legend(panels: &[Panel]) -> Vec<Key> {
-    let mut legend: Vec<Key> = Vec::new();
+pub fn legend(panels: &[Panel]) -> Vec<LegendLine> {
+    let mut legend: Vec<LegendLine> = Vec::new();
     for series in panels.iter().flat_map(|panel| &panel.series) {
-        let key = Key::line(series.label.as_str(), series.look);
+        let key = LegendLine::line(series.label.as_str(), series.look);
         if !legend.contains(&key) {
             legend.push(key);
         }

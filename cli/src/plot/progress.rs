@@ -2,11 +2,11 @@
 
 use lapscope_bench::bench::results::{Inject, Results, Run, Spread, Table, TableRow};
 
-use super::chart::{Axis, Chart, Function, Guide, Panel, Point, Series};
+use super::chart::{Axis, Chart, Guide, Panel, PlottedFunction, Point, Series};
 use super::palette::Dash;
 use super::panels::{self, Placed};
 use super::scale::Quantity;
-use super::sheet::{Heading, Key, Look};
+use super::sheet::{Heading, LegendLine, Look};
 use super::{overlap, words, Figure};
 
 const PANEL: (f64, f64) = (360.0, 260.0);
@@ -18,7 +18,7 @@ const LEAST_DELAY: f64 = 0.05;
 /// Longest delay and latency, in latencies without delay, that a linear axis shows well.
 const LINEAR_UP_TO: f64 = 12.0;
 /// What a latency may be at a delay, both in latencies without delay.
-const GUIDES: [(Dash, &str, Function); 3] = [
+const GUIDES: [(Dash, &str, PlottedFunction); 3] = [
     (Dash::Solid, "no progress: begins after the delay", |delay| 1.0 + delay),
     (Dash::Dashed, "ends with the delay", |delay| delay.max(1.0)),
     (Dash::Dotted, "independent progress", |_| 1.0),
@@ -90,7 +90,7 @@ fn latency(results: &Results, side: &str, name: &str, title: &str) -> Option<Fig
         size: PANEL,
         panels,
     };
-    Some(Figure::of(name, &chart))
+    Some(Figure::draw(name, &chart))
 }
 
 fn latency_heading(results: &Results, side: &str, title: &str) -> Heading {
@@ -148,16 +148,17 @@ fn guides() -> Vec<Guide> {
 }
 
 /// Sizes by colour and marker, injection by dash.
-fn latency_legend(panels: &[Panel], chosen: &[u64]) -> Vec<Key> {
-    let of_size =
-        |(place, size): (usize, &u64)| Key::line(words::size(*size as f64), Look::series(place));
-    let mut legend: Vec<Key> = chosen.iter().enumerate().map(of_size).collect();
+fn latency_legend(panels: &[Panel], chosen: &[u64]) -> Vec<LegendLine> {
+    let of_size = |(place, size): (usize, &u64)| {
+        LegendLine::line(words::size(*size as f64), Look::series(place))
+    };
+    let mut legend: Vec<LegendLine> = chosen.iter().enumerate().map(of_size).collect();
     let labels = || panels.iter().flat_map(|panel| &panel.series).map(|series| &series.label);
     if labels().any(|label| label.ends_with(Inject::Timer.key())) {
-        legend.push(Key::line(words::inject(Inject::Off), Look::plain(Dash::Solid)));
-        legend.push(Key::line(words::inject(Inject::Timer), Look::plain(Dash::Dashed)));
+        legend.push(LegendLine::line(words::inject(Inject::Off), Look::plain(Dash::Solid)));
+        legend.push(LegendLine::line(words::inject(Inject::Timer), Look::plain(Dash::Dashed)));
     }
-    legend.extend(GUIDES.map(|(dash, label, _)| Key::line(label, Look::guide(dash))));
+    legend.extend(GUIDES.map(|(dash, label, _)| LegendLine::line(label, Look::guide(dash))));
     legend
 }
 
@@ -200,7 +201,7 @@ fn post_delay(results: &Results) -> Option<Figure> {
         size: (360.0, 220.0),
         panels,
     };
-    Some(Figure::of("post-delay", &chart))
+    Some(Figure::draw("post-delay", &chart))
 }
 
 /// The row with the longest delay of each size.

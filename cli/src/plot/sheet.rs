@@ -42,7 +42,7 @@ pub enum Sample {
 
 /// A line of the legend.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct LegendLine {
     pub label: String,
     pub sample: Sample,
 }
@@ -53,7 +53,7 @@ impl Look {
         Look {
             tone: Tone::Series(place),
             dash: Dash::Solid,
-            marker: Some(Marker::of(place)),
+            marker: Some(Marker::for_series(place)),
             is_open: false,
             has_line: true,
         }
@@ -87,14 +87,14 @@ impl Look {
     }
 }
 
-impl Key {
-    pub fn line(label: impl Into<String>, look: Look) -> Key {
-        Key { label: label.into(), sample: Sample::Line(look) }
+impl LegendLine {
+    pub fn line(label: impl Into<String>, look: Look) -> LegendLine {
+        LegendLine { label: label.into(), sample: Sample::Line(look) }
     }
 }
 
 /// Draws all that; returns where panels may begin.
-pub fn head(svg: &mut Svg, heading: &Heading, legend: &[Key], width: f64) -> f64 {
+pub fn head(svg: &mut Svg, heading: &Heading, legend: &[LegendLine], width: f64) -> f64 {
     let room = width - 2.0 * MARGIN;
     let mut y = MARGIN;
     let parts = [
@@ -112,7 +112,7 @@ pub fn head(svg: &mut Svg, heading: &Heading, legend: &[Key], width: f64) -> f64
     draw_legend(svg, legend, y + 6.0, room)
 }
 
-fn draw_legend(svg: &mut Svg, legend: &[Key], top: f64, room: f64) -> f64 {
+fn draw_legend(svg: &mut Svg, legend: &[LegendLine], top: f64, room: f64) -> f64 {
     if legend.is_empty() {
         return top;
     }

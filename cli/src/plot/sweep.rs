@@ -1,12 +1,12 @@
 //! What replays of a run say: run time against a knob, or of scenarios beside each other. The recorded run time is a line, and
 //! around what is predicted lies the error of the run replayed as it was.
 
-use super::bars::{self, Bar, BarChart, BarPanel, Group};
+use super::bars::{self, Bar, BarChart, BarGroup, BarPanel};
 use super::chart::{self, Axis, Chart, Panel, Point, Series};
 use super::palette::{Dash, Tone};
 use super::panels;
 use super::scale::{self, Quantity};
-use super::sheet::{Heading, Key, Look};
+use super::sheet::{Heading, LegendLine, Look};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::percent;
@@ -151,7 +151,10 @@ pub fn scenarios(answer: &WhatIf) -> String {
         let value = us(ns);
         let spread = error.map(|error| (value * (1.0 - error), value * (1.0 + error)));
         let hover = format!("{name}: {}", scale::time(value));
-        Group { label: label(name), bars: vec![Bar { value, spread, tone, opacity: 0.85, hover }] }
+        BarGroup {
+            label: label(name),
+            bars: vec![Bar { value, spread, tone, opacity: 0.85, hover }],
+        }
     };
     let mut groups = vec![bar("recorded", answer.recorded.run_ns, Tone::Dim, None)];
     groups.extend(answer.identity.run_ns.map(|ns| bar("replayed", ns, Tone::Series(5), None)));
@@ -161,7 +164,7 @@ pub fn scenarios(answer: &WhatIf) -> String {
     }
     let panel = BarPanel { row: 0, column: 0, title: "run time".to_owned(), groups };
     let heading = heading(answer, "Run time, as recorded and as it would be");
-    bars::draw(&BarChart { heading, legend: Vec::<Key>::new(), panels: vec![panel] })
+    bars::draw(&BarChart { heading, legend: Vec::<LegendLine>::new(), panels: vec![panel] })
 }
 
 /// Two lines that fit below a bar.

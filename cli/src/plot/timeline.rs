@@ -24,7 +24,7 @@ struct Case<'a> {
 }
 
 /// What is drawn below each other on the same axis.
-struct Lanes<'a> {
+struct LanePanel<'a> {
     title: String,
     segments: Vec<&'a Segment>,
 }
@@ -39,7 +39,7 @@ fn figure(results: &Results, mpi: usize, link: Link) -> Option<Figure> {
     let runs = results.runs.iter();
     let runs = runs.filter(|run| run.mpi == mpi && run.link == link && run.program == PROGRAM);
     let cases: Vec<Case> = runs.flat_map(cases).collect();
-    let lanes: Vec<Lanes> = choose(&cases).into_iter().map(lanes_of).collect();
+    let lanes: Vec<LanePanel> = choose(&cases).into_iter().map(lanes_of).collect();
     if lanes.is_empty() {
         return None;
     }
@@ -135,7 +135,7 @@ fn choose<'a, 'b>(cases: &'b [Case<'a>]) -> Vec<&'b Case<'a>> {
     [eager, waiting].into_iter().chain(cures).flatten().collect()
 }
 
-fn lanes_of<'a>(case: &Case<'a>) -> Lanes<'a> {
+fn lanes_of<'a>(case: &Case<'a>) -> LanePanel<'a> {
     let how = match (case.inject, case.tests) {
         (Inject::Off, 0) => "no test".to_owned(),
         (Inject::Off, 1) => "a test in the receiver's computation".to_owned(),
@@ -145,7 +145,7 @@ fn lanes_of<'a>(case: &Case<'a>) -> Lanes<'a> {
     let blocked = scale::time(case.blocked_ns() as f64 / 1e3);
     let title =
         format!("{}, {how}: process 0 is in MPI for {blocked}", words::size(case.bytes as f64));
-    Lanes { title, segments: case.segments.clone() }
+    LanePanel { title, segments: case.segments.clone() }
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use lapscope_data::text::ranks;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
-use lapscope_measure::alike::{Alike, Difference, Distribution, Group, Measure, Unit, Verdict};
+use lapscope_measure::alike::{
+    Alike, AlikeGroup, Difference, Distribution, Likeness, Measure, MeasureUnit,
+};
 
 /// Groups that are told of, besides the largest.
 const TOLD: usize = 6;
@@ -54,7 +56,7 @@ fn write_distributions(out: &mut dyn Write, alike: &Alike, style: Style) -> io::
     ])
     .giving_up(&["at ranks", "25 %", "75 %"]);
     let is_worth = |it: &&Distribution| {
-        it.measure.unit() != Unit::Nanoseconds
+        it.measure.unit() != MeasureUnit::Nanoseconds
             || Nanos(it.max).share_of(alike.run_ns) >= WORTH_A_ROW
     };
     for it in alike.distributions.iter().filter(is_worth) {
@@ -86,17 +88,17 @@ fn heights(histogram: &[u64]) -> String {
 pub(crate) fn sentences(alike: &Alike) -> Vec<String> {
     let all = count(alike.ranks as u64);
     let sentence = match alike.verdict {
-        Verdict::Few => None,
-        Verdict::Alike => Some(format!(
+        Likeness::Few => None,
+        Likeness::Alike => Some(format!(
             "All {all} ranks are alike: none differs from another by more than 5 % of the run time, or 10 % of requests or bytes."
         )),
-        Verdict::Spread => Some(
+        Likeness::Spread => Some(
             "No rank stands apart: there is no gap between ranks as wide as the others are spread.".to_owned(),
         ),
-        Verdict::Different => Some(
+        Likeness::Different => Some(
             "No rank stands apart: ranks are of so many kinds that these are no groups.".to_owned(),
         ),
-        Verdict::Groups => return groups(alike),
+        Likeness::Groups => return groups(alike),
     };
     sentence.into_iter().collect()
 }
@@ -131,7 +133,7 @@ fn capitalized(text: &str) -> String {
 }
 
 /// "rank 64 on n17", "all 8 ranks of n17 (40-47)", "ranks 0-63, 65-127".
-fn whose(group: &Group, alike: &Alike) -> String {
+fn whose(group: &AlikeGroup, alike: &Alike) -> String {
     let hosts = || list_hosts(group.hosts.iter().map(String::as_str));
     let of = alike.ranks;
     if alike.hosts < 2 || group.hosts.len() == alike.hosts {
@@ -155,10 +157,10 @@ fn whose(group: &Group, alike: &Alike) -> String {
 }
 
 /// "computes 31 % longer, waits in collectives 0.2x as long, sends 4.0x the bytes"
-fn differs(group: &Group) -> String {
+fn differs(group: &AlikeGroup) -> String {
     const TIMES: usize = 2;
     let is_one = group.count == 1;
-    let is_time = |it: &&Difference| it.measure.unit() == Unit::Nanoseconds;
+    let is_time = |it: &&Difference| it.measure.unit() == MeasureUnit::Nanoseconds;
     let times = group.differences.iter().filter(is_time).take(TIMES);
     let others = group.differences.iter().filter(|it| !is_time(it)).take(1);
     let parts: Vec<String> = times.chain(others).map(|it| in_words(*it, is_one)).collect();
@@ -169,9 +171,9 @@ fn in_words(difference: Difference, is_one: bool) -> String {
     let Difference { measure, value, typical } = difference;
     let verb = verb(measure, is_one);
     let (what, [more, less], times) = match measure.unit() {
-        Unit::Nanoseconds => ("", ["longer", "shorter"], "as long"),
-        Unit::Bytes => (" bytes", ["more", "fewer"], "the bytes"),
-        Unit::Requests => (" requests", ["more", "fewer"], "the requests"),
+        MeasureUnit::Nanoseconds => ("", ["longer", "shorter"], "as long"),
+        MeasureUnit::Bytes => (" bytes", ["more", "fewer"], "the bytes"),
+        MeasureUnit::Requests => (" requests", ["more", "fewer"], "the requests"),
     };
     const MANY_TIMES: f64 = 20.0;
     let ratio = value as f64 / typical as f64;
@@ -179,9 +181,9 @@ fn in_words(difference: Difference, is_one: bool) -> String {
         _ if typical <= 0 || !(1.0 / MANY_TIMES..=MANY_TIMES).contains(&ratio) => {
             let [mine, others] = [value, typical].map(|it| in_unit(measure, it));
             let (for_, of) = match measure.unit() {
-                Unit::Nanoseconds => (" for", ""),
-                Unit::Bytes => ("", ""),
-                Unit::Requests => ("", " requests"),
+                MeasureUnit::Nanoseconds => (" for", ""),
+                MeasureUnit::Bytes => ("", ""),
+                MeasureUnit::Requests => ("", " requests"),
             };
             format!("{verb}{for_} {mine}{of} (the others {others})")
         }
@@ -271,8 +273,8 @@ pub(crate) fn name(measure: Measure) -> &'static str {
 fn in_unit(measure: Measure, value: i64) -> String {
     let as_count = u64::try_from(value).unwrap_or(0);
     match measure.unit() {
-        Unit::Nanoseconds => time(Nanos(value)),
-        Unit::Bytes => bytes(as_count),
-        Unit::Requests => count(as_count),
+        MeasureUnit::Nanoseconds => time(Nanos(value)),
+        MeasureUnit::Bytes => bytes(as_count),
+        MeasureUnit::Requests => count(as_count),
     }
 }

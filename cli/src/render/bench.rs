@@ -16,13 +16,13 @@ const LISTED: usize = 12;
 
 /// The runs of one MPI on one link.
 #[derive(Clone, Copy)]
-struct Section<'a> {
+struct BenchSection<'a> {
     results: &'a Results,
     mpi: usize,
     link: Link,
 }
 
-impl<'a> Section<'a> {
+impl<'a> BenchSection<'a> {
     fn runs(self) -> impl Iterator<Item = &'a Run> {
         let is_ours = move |run: &&Run| run.mpi == self.mpi && run.link == self.link;
         self.results.runs.iter().filter(is_ours)
@@ -43,7 +43,7 @@ pub fn write(out: &mut dyn Write, results: &Results, style: Style) -> io::Result
     write_head(out, results, style)?;
     for mpi in 0..results.mpis.len() {
         for link in Link::ALL {
-            let section = Section { results, mpi, link };
+            let section = BenchSection { results, mpi, link };
             if section.runs().next().is_some() {
                 let title =
                     format!("{}, {}", results.mpis[mpi].version, link.words().to_uppercase());
@@ -145,7 +145,7 @@ impl<'a> BySize<'a> {
 // --- both numbers ----------------------------------------------------------------------------------------------------
 
 /// A quantity that both measured.
-struct Pair<'a> {
+struct QuantityPair<'a> {
     run: &'a Run,
     table: &'a str,
     row: &'a TableRow,
@@ -154,7 +154,7 @@ struct Pair<'a> {
     outside: Spread,
 }
 
-fn pairs(results: &Results) -> impl Iterator<Item = Pair<'_>> {
+fn pairs(results: &Results) -> impl Iterator<Item = QuantityPair<'_>> {
     let rows = results.runs.iter().flat_map(|run| {
         let tables = run.tables.iter();
         tables.flat_map(move |table| table.rows.iter().map(move |row| (run, table, row)))
@@ -162,14 +162,14 @@ fn pairs(results: &Results) -> impl Iterator<Item = Pair<'_>> {
     rows.flat_map(|(run, table, row)| {
         row.values.iter().filter_map(move |(quantity, value)| {
             let (program, outside) = (value.program?, value.outside?);
-            Some(Pair { run, table: &table.name, row, quantity, program, outside })
+            Some(QuantityPair { run, table: &table.name, row, quantity, program, outside })
         })
     })
 }
 
 fn write_agreement(out: &mut dyn Write, results: &Results, style: Style) -> io::Result<()> {
-    let all: Vec<Pair<'_>> = pairs(results).collect();
-    let differ: Vec<&Pair<'_>> = all
+    let all: Vec<QuantityPair<'_>> = pairs(results).collect();
+    let differ: Vec<&QuantityPair<'_>> = all
         .iter()
         .filter(|pair| !agree(pair.run.inject, pair.quantity, pair.program, pair.outside))
         .collect();

@@ -65,16 +65,16 @@ fn write_configuration(out: &mut dyn Write, changes: &[Change], style: Style) ->
 }
 
 /// Times are means per rank where the numbers of ranks differ.
-struct Scale {
+struct RankScale {
     a: u64,
     b: u64,
 }
 
-impl Scale {
-    fn of(diff: &Diff) -> Scale {
+impl RankScale {
+    fn for_diff(diff: &Diff) -> RankScale {
         match (diff.a.ranks as u64, diff.b.ranks as u64) {
-            (a, b) if a == b => Scale { a: 1, b: 1 },
-            (a, b) => Scale { a, b },
+            (a, b) if a == b => RankScale { a: 1, b: 1 },
+            (a, b) => RankScale { a, b },
         }
     }
 
@@ -115,7 +115,7 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
         ("unsuccessful_test_ns", "unsuccessful tests"),
         ("other_ns", "other MPI"),
     ];
-    let scale = Scale::of(diff);
+    let scale = RankScale::for_diff(diff);
     writeln!(out, "\n{}", style.headed_dimly("TIME", scale.what()))?;
     let mut table = Table::new(&[
         ("", Align::Left),
@@ -144,8 +144,9 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
 
 fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
     let overlap = &diff.overlap;
-    let scale = Scale::of(diff);
-    let causes = |pair: &CausePair| Cause::ALL.map(|cause| (cause, scale.apply(pair.of(cause))));
+    let scale = RankScale::for_diff(diff);
+    let causes =
+        |pair: &CausePair| Cause::ALL.map(|cause| (cause, scale.apply(pair.by_cause(cause))));
     let is_there = |pair: &TimePair| (pair.a_ns, pair.b_ns) != (Nanos(0), Nanos(0));
     let mut times = Table::new(&[
         ("", Align::Left),
@@ -193,7 +194,7 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
     if diff.sites.is_empty() {
         return Ok(());
     }
-    let scale = Scale::of(diff);
+    let scale = RankScale::for_diff(diff);
     let shown = match diff.sites.len() {
         shown if shown < diff.site_count => format!("{shown} of {}", diff.site_count),
         shown => shown.to_string(),
@@ -247,8 +248,8 @@ fn place(site: &SitePair) -> String {
 }
 
 /// What was waited for with the largest difference.
-fn cause(site: &SitePair, scale: &Scale) -> String {
-    let pairs = Cause::ALL.map(|cause| (cause, scale.apply(site.exposed_by_cause.of(cause))));
+fn cause(site: &SitePair, scale: &RankScale) -> String {
+    let pairs = Cause::ALL.map(|cause| (cause, scale.apply(site.exposed_by_cause.by_cause(cause))));
     let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
     match most.filter(|(_, pair)| pair.difference_ns.0 != 0) {
         Some((cause, pair)) => {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::pending::Shown;
+use super::pending::PendingChoice;
 use super::sites::write_frames;
 use lapscope_data::model::RankList;
 use lapscope_data::state::Condition;
@@ -15,10 +15,10 @@ use lapscope_data::text::units::{count, time, time_range};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::alike::MOST_ROWS;
 use lapscope_watch::hang::{
-    Activity, Diagnosis, Edge, Kind, Needs, RankPlace, Running, RunningItem, Standing, Verdict,
-    Wait,
+    Activity, Diagnosis, Edge, Needs, RankPlace, Running, RunningItem, Standing, ThreadWait,
+    Verdict, VerdictKind,
 };
-use lapscope_watch::pending::What;
+use lapscope_watch::pending::PendingKind;
 
 /// Places, waits and steps of a circle that are shown.
 const MOST_PLACES: usize = 12;
@@ -64,21 +64,21 @@ fn looked(run: &str, diagnosis: &Diagnosis) -> String {
 }
 
 /// As it is called in JSON, for people.
-pub fn kind_in_words(kind: Kind) -> &'static str {
+pub fn kind_in_words(kind: VerdictKind) -> &'static str {
     match kind {
-        Kind::Dead => "a rank is dead",
-        Kind::CollectiveMismatch => "collectives do not match",
-        Kind::NoMatch => "no matching message",
-        Kind::Left => "a rank has left",
-        Kind::Deadlock => "deadlock",
-        Kind::Stopped => "a rank is stopped",
-        Kind::Polls => "tests in vain",
-        Kind::Asleep => "asleep",
-        Kind::Computes => "computes",
-        Kind::Slow => "slow, or unknown",
-        Kind::Progress => "goes on",
-        Kind::Ended => "has ended",
-        Kind::Unknown => "not known",
+        VerdictKind::Dead => "a rank is dead",
+        VerdictKind::CollectiveMismatch => "collectives do not match",
+        VerdictKind::NoMatch => "no matching message",
+        VerdictKind::Left => "a rank has left",
+        VerdictKind::Deadlock => "deadlock",
+        VerdictKind::Stopped => "a rank is stopped",
+        VerdictKind::Polls => "tests in vain",
+        VerdictKind::Asleep => "asleep",
+        VerdictKind::Computes => "computes",
+        VerdictKind::Slow => "slow, or unknown",
+        VerdictKind::Progress => "goes on",
+        VerdictKind::Ended => "has ended",
+        VerdictKind::Unknown => "not known",
     }
 }
 
@@ -90,7 +90,7 @@ fn write_verdict(
     said: &str,
     style: Style,
 ) -> io::Result<()> {
-    let perhaps = match verdict.certain || verdict.kind >= Kind::Slow {
+    let perhaps = match verdict.certain || verdict.kind >= VerdictKind::Slow {
         true => "",
         false => "perhaps: ",
     };
@@ -212,7 +212,7 @@ pub fn write_running(
     out: &mut dyn Write,
     run: &str,
     running: &Running,
-    shown: Shown<'_>,
+    shown: PendingChoice<'_>,
     style: Style,
 ) -> io::Result<()> {
     let of = running.ranks().count();
@@ -248,10 +248,10 @@ fn write_running_rank(
     let most = if top == 0 { items.len() } else { top };
     for item in items.iter().take(most) {
         let (lead, since) = match item.what {
-            What::Call => ("inside ", "for"),
-            What::Request => ("pending ", "posted"),
+            PendingKind::Call => ("inside ", "for"),
+            PendingKind::Request => ("pending ", "posted"),
         };
-        let ago = if item.what == What::Call { "" } else { " ago" };
+        let ago = if item.what == PendingKind::Call { "" } else { " ago" };
         let tests = match u64::from(item.unsuccessful_tests) {
             0 => String::new(),
             tests => format!(", {} unsuccessful test{}", count(tests), plural(tests)),
@@ -315,7 +315,7 @@ fn write_waits(
     if diagnosis.waits.is_empty() {
         return Ok(());
     }
-    let mut waits: Vec<&Wait> = diagnosis.waits.iter().collect();
+    let mut waits: Vec<&ThreadWait> = diagnosis.waits.iter().collect();
     waits.sort_by_key(|wait| !wait.stuck);
     if let Some(listed) = listed {
         waits.retain(|wait| listed.contains(wait.from));
@@ -382,17 +382,17 @@ pub fn next(run: &str, diagnosis: &Diagnosis) -> Vec<String> {
     if let Some(rank) = diagnosis.ranks.iter().find(of) {
         let (host, pid) = (&rank.host, rank.pid);
         match verdict.kind {
-            Kind::Computes | Kind::Asleep | Kind::Polls => {
+            VerdictKind::Computes | VerdictKind::Asleep | VerdictKind::Polls => {
                 steps.push(format!("gdb -p {pid}   on {host}: where rank {} is", rank.rank));
             }
-            Kind::Stopped => {
+            VerdictKind::Stopped => {
                 steps.push(format!("kill -CONT {pid}   on {host}: lets rank {} go on", rank.rank))
             }
             _ => {}
         }
     }
     let is_open = diagnosis.observed_ns.0 > 0;
-    if is_open && (!verdict.certain || verdict.kind > Kind::Deadlock) {
+    if is_open && (!verdict.certain || verdict.kind > VerdictKind::Deadlock) {
         steps.push(format!("lapscope hang --interval 10 {named}   looks again, for longer"));
     }
     steps.push(format!("lapscope pending {named}   every request that is under way"));

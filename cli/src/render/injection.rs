@@ -9,9 +9,9 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
-use lapscope_measure::injection::automatic::{Automatic, Outcome};
+use lapscope_measure::injection::automatic::{Automatic, FinalMode};
 use lapscope_measure::injection::{
-    Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS,
+    Gain, GainVerdict, Injection, SiteInjection, WholeGain, LEAST_SLOTS,
 };
 use lapscope_trace::injected::page::{Arm, Decision, Saving};
 
@@ -111,7 +111,7 @@ pub(crate) fn automatic_sentences(automatic: &Automatic) -> Vec<String> {
     sentences
 }
 
-fn outcome(outcome: &Outcome) -> String {
+fn outcome(outcome: &FinalMode) -> String {
     let ranks = format!("{} rank{}", outcome.ranks, plural(outcome.ranks as u64));
     match (&outcome.gain, outcome.mode.as_str()) {
         (_, "off") => format!("At the end nothing was injected on {ranks}."),
@@ -248,28 +248,28 @@ pub fn whole_sentence(whole: &WholeGain, slot: Nanos) -> String {
     let slots = format!("slots of {}: {} on, {} off", time(slot), whole.slots_on, whole.slots_off);
     let suggested = whole.suggested_ab_ms.map(|ms| format!("LAPSCOPE_INJECT_AB_MS={ms}"));
     match whole.verdict {
-        Verdict::Gain => format!(
+        GainVerdict::Gain => format!(
             "With it the program takes {} less time ({}), its cost included; {slots}.",
             percent(estimate),
             interval(low, high)
         ),
-        Verdict::Loss => format!(
+        GainVerdict::Loss => format!(
             "With it the program takes {} more time ({}), its cost included; {slots}.",
             percent(-estimate),
             interval(-high, -low)
         ),
-        Verdict::NoMeasurableGain | Verdict::SwitchedOff => format!(
+        GainVerdict::NoMeasurableGain | GainVerdict::SwitchedOff => format!(
             "No measurable gain for the program: what it saves lies between {} and {} of its time (95 % confidence), cost \
              included; {slots}.",
             percent(low),
             percent(high)
         ),
-        Verdict::NotEnoughSlots => format!(
+        GainVerdict::NotEnoughSlots => format!(
             "Whether the program gains cannot be told from {slots} have such requests, and {LEAST_SLOTS} of each are \
              needed: {}.",
             suggested.map_or_else(|| "run it for longer".to_owned(), |option| format!("{option}, or a longer run"))
         ),
-        Verdict::IterationsTooLong => format!(
+        GainVerdict::IterationsTooLong => format!(
             "Whether the program gains cannot be told: its iterations of about {} are longer than {slots}; {} could tell.",
             time(whole.iteration_ns.unwrap_or_default()),
             suggested.unwrap_or_default()
@@ -337,11 +337,11 @@ fn place(site: &SiteInjection) -> String {
 
 pub(crate) fn verdict(gain: &Gain) -> String {
     match gain.verdict {
-        Verdict::Gain => "gains".to_owned(),
-        Verdict::Loss => "loses: better left out".to_owned(),
-        Verdict::NoMeasurableGain | Verdict::IterationsTooLong => "no measurable gain".to_owned(),
-        Verdict::SwitchedOff => "left out by the policy".to_owned(),
-        Verdict::NotEnoughSlots => format!(
+        GainVerdict::Gain => "gains".to_owned(),
+        GainVerdict::Loss => "loses: better left out".to_owned(),
+        GainVerdict::NoMeasurableGain | GainVerdict::IterationsTooLong => "no measurable gain".to_owned(),
+        GainVerdict::SwitchedOff => "left out by the policy".to_owned(),
+        GainVerdict::NotEnoughSlots => format!(
             "not enough slots: {} on and {} off have such requests, {LEAST_SLOTS} of each are needed",
             gain.slots_on, gain.slots_off
         ),

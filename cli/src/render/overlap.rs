@@ -21,7 +21,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, time_range};
 use lapscope_measure::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
-use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
 use lapscope_measure::overlap::Overlap;
 use lapscope_report::pipeline::overlap::OverlapDocument;
 use lapscope_trace::Locality;
@@ -128,7 +128,7 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-fn write_overlap(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
+fn write_overlap(out: &mut dyn Write, numbers: &OverlapNumbers, style: Style) -> io::Result<()> {
     if numbers.measured == 0 {
         return Ok(());
     }
@@ -169,7 +169,7 @@ pub(super) fn causes_table(bar: usize) -> Table {
 }
 
 /// `None` where nothing is laid to that cause.
-pub(super) fn cause_cells(numbers: &Numbers, cause: Cause) -> Option<Vec<Cell>> {
+pub(super) fn cause_cells(numbers: &OverlapNumbers, cause: Cause) -> Option<Vec<Cell>> {
     let part = numbers.exposed_of(cause);
     let share = |part: Nanos| part.share_of(numbers.exposed_ns);
     let (low, high) = match cause {
@@ -224,7 +224,7 @@ const COLUMNS: [(&str, Align); 9] = [
     ("lost", Align::Right),
 ];
 
-fn cells(label: String, kind: Option<Kind>, numbers: &Numbers) -> Vec<String> {
+fn cells(label: String, kind: Option<Kind>, numbers: &OverlapNumbers) -> Vec<String> {
     vec![
         time(numbers.exposed_ns),
         numbers.cause.map_or_else(String::new, |cause| {

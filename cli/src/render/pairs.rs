@@ -9,12 +9,12 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{
     bytes, count, percent, percent_range, round_bytes, time, time_range,
 };
-use lapscope_measure::reach::network::{Row, Tolerated};
+use lapscope_measure::reach::network::{LatencyRow, Tolerated};
 use lapscope_measure::reach::pairs::{
-    End, Granularities, LaterHidden, Networks, PairRow, Pairs, Predicted, SmallCollectives, Sum,
+    Granularities, LaterHidden, Networks, PairEnd, PairRow, Pairs, Predicted, SmallCollectives, Sum,
 };
 use lapscope_measure::reach::pattern::Pattern;
-use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::seen::ConfidenceBounds;
 use lapscope_trace::Locality;
 
 /// # Errors
@@ -113,13 +113,13 @@ fn later(row: &PairRow) -> String {
     })
 }
 
-fn end(end: &End) -> String {
+fn end(end: &PairEnd) -> String {
     let place = end.site.as_ref().map_or_else(|| "(no call path)".to_owned(), FrameName::short);
     format!("{} {place}", end.call)
 }
 
 /// "0.50 to 0.70", "at least 0.50", "at most"; empty where nothing is known. `range` is of a low and a high end.
-fn of_bounds(bounds: Bounds, range: &dyn Fn(f64, f64) -> String) -> String {
+fn of_bounds(bounds: ConfidenceBounds, range: &dyn Fn(f64, f64) -> String) -> String {
     match bounds.high {
         Some(high) => range(bounds.low, high),
         None if bounds.low > 0.0 => format!("at least {}", range(bounds.low, bounds.low)),
@@ -194,7 +194,8 @@ fn sum_cells(label: String, sum: &Sum) -> Vec<String> {
         (0.0, 1.0) => "not known".to_owned(),
         _ => percent_range(low, high.min(1.0)),
     };
-    let hidden = |of: Option<Bounds>| of.map_or_else(String::new, |of| of_bounds(of, &shares));
+    let hidden =
+        |of: Option<ConfidenceBounds>| of.map_or_else(String::new, |of| of_bounds(of, &shares));
     let transfer = if sum.timed_messages > 0 { time(sum.transfer_ns) } else { String::new() };
     let overlap = sum.normalized_overlap.sent_when_produced;
     vec![
@@ -287,7 +288,7 @@ fn collectives(networks: &Networks) -> String {
     )
 }
 
-fn tolerated(row: &Row) -> String {
+fn tolerated(row: &LatencyRow) -> String {
     match row.least_bandwidth {
         Tolerated::Any => "any".to_owned(),
         Tolerated::From(bandwidth) => rate(bandwidth),

@@ -11,12 +11,12 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time, time_range};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::alike::MOST_ROWS;
-use lapscope_watch::pending::groups::{Outside, PlaceGroup};
-use lapscope_watch::pending::{PendingItem, What};
+use lapscope_watch::pending::groups::{PlaceGroup, RankOutside};
+use lapscope_watch::pending::{PendingItem, PendingKind};
 
 /// What of it is shown.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
+pub struct PendingChoice<'a> {
     /// Items of each rank, and places of many ranks; 0 means all.
     pub top: usize,
     /// Ranks that are shown one by one, however many there are.
@@ -29,8 +29,8 @@ pub struct Shown<'a> {
 /// Of the writer.
 pub fn write(
     out: &mut dyn Write,
-    (items, outside, places): (&[PendingItem], &[Outside], &[PlaceGroup]),
-    shown: Shown<'_>,
+    (items, outside, places): (&[PendingItem], &[RankOutside], &[PlaceGroup]),
+    shown: PendingChoice<'_>,
     style: Style,
 ) -> io::Result<()> {
     if places.is_empty() {
@@ -52,7 +52,7 @@ pub fn write(
         gap(out)?;
         write_rank(out, of_rank, shown.top, style)?;
     }
-    let has_items = |it: &&Outside| {
+    let has_items = |it: &&RankOutside| {
         items.binary_search_by_key(&(it.rank, it.life), |item| (item.rank, item.life)).is_ok()
     };
     for it in outside.iter().filter(|it| is_listed(it.rank) && !has_items(it)) {
@@ -177,7 +177,7 @@ fn write_rank(
     style: Style,
 ) -> io::Result<()> {
     let first = &items[0];
-    let requests = items.iter().filter(|item| item.what == What::Request).count();
+    let requests = items.iter().filter(|item| item.what == PendingKind::Request).count();
     let text = format!(
         "on {} {}{}; {requests} request{} pending",
         first.host,
@@ -190,8 +190,10 @@ fn write_rank(
     for item in &items[..shown] {
         // How long it then hung is known as a bound: the end of a process that was killed is not recorded.
         let (lead, begun, end) = match item.what {
-            What::Call => ("  inside  ", "entered", format!(" and not left{}", at_most(item))),
-            What::Request => ("  pending ", "posted", String::new()),
+            PendingKind::Call => {
+                ("  inside  ", "entered", format!(" and not left{}", at_most(item)))
+            }
+            PendingKind::Request => ("  pending ", "posted", String::new()),
         };
         let head = format!(
             "{lead}{}, {begun} {} after MPI_Init{end}",

@@ -8,9 +8,9 @@ use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_measure::reach::document::Reach;
-use lapscope_measure::reach::order::Order;
-use lapscope_measure::reach::seen::Bounds;
-use lapscope_measure::reach::site::{CopiedBy, SiteReach, Verdict, WaitReach};
+use lapscope_measure::reach::order::AccessOrder;
+use lapscope_measure::reach::seen::ConfidenceBounds;
+use lapscope_measure::reach::site::{CopiedBy, Movability, SiteReach, WaitReach};
 
 /// Lines that copy a site's data are listed up to that many.
 const MOST_COPIES: usize = 3;
@@ -63,10 +63,10 @@ pub fn write_brief(
 
 /// What all of it comes to.
 pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
-    let is = |verdict: Verdict| reach.verdicts.contains(&verdict);
+    let is = |verdict: Movability| reach.verdicts.contains(&verdict);
     let (saved, exposed) = (reach.recoverable_ns, reach.exposed_ns);
-    let with_copies = is(Verdict::MovableWithCopy) && !is(Verdict::Movable);
-    if is(Verdict::Movable) || with_copies {
+    let with_copies = is(Movability::MovableWithCopy) && !is(Movability::Movable);
+    if is(Movability::Movable) || with_copies {
         return format!(
             "Posts could be earlier or waits later{}: that could save at most {} of the {} that were exposed ({} of the run time).",
             if with_copies { ", with the copying beside them" } else { "" },
@@ -75,7 +75,7 @@ pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
             percent(saved.share_of(run_ns))
         );
     }
-    let is_unsure = |verdict: &&Verdict| **verdict == Verdict::Unknown;
+    let is_unsure = |verdict: &&Movability| **verdict == Movability::Unknown;
     let unsure = reach.verdicts.iter().filter(is_unsure).count() as u64;
     if unsure > 0 {
         return format!(
@@ -85,7 +85,7 @@ pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
             plural(reach.site_count as u64)
         );
     }
-    match is(Verdict::HalfMovable) {
+    match is(Movability::HalfMovable) {
         true => "No post and no wait can be moved for whole messages: some of the data are written until the post, or used at \
                  once. Halves of messages could be."
             .to_owned(),
@@ -101,7 +101,7 @@ fn told(site: &SiteReach) -> String {
     }
     text += &format!(": {}", sentence(site));
     let saved = site.worth.recoverable_ns;
-    let is_movable = matches!(site.verdict, Verdict::Movable | Verdict::MovableWithCopy);
+    let is_movable = matches!(site.verdict, Movability::Movable | Movability::MovableWithCopy);
     if is_movable && saved.0 > 0 {
         text += &format!(". That could save at most {}", time(saved));
     }
@@ -121,9 +121,9 @@ fn beside(site: &SiteReach) -> Vec<String> {
         ),
     ];
     facts.extend(order(site).map(str::to_owned));
-    let word = site.word.filter(|_| site.order.order != Order::AtOnce);
+    let word = site.word.filter(|_| site.order.order != AccessOrder::AtOnce);
     facts.extend(word.map(|word| format!("{} a word", fine(word.likely()))));
-    let is_told = |hides: &&Bounds| hides.low > 0.0 || hides.high < Some(1.0);
+    let is_told = |hides: &&ConfidenceBounds| hides.low > 0.0 || hides.high < Some(1.0);
     let hides = site.worth.hides.as_ref().filter(is_told);
     if let (Some(reference), Some(hides)) = (site.worth.reference_ns, hides) {
         facts.push(format!("hides {} of the transfer ({})", share(hides), time(reference)));
@@ -162,14 +162,14 @@ fn fine(ns: f64) -> String {
 
 fn order(site: &SiteReach) -> Option<&'static str> {
     match (site.order.order, site.side) {
-        (Order::Same, Side::Send) => Some("written from first to last"),
-        (Order::Same, Side::Receive) => Some("used from first to last"),
-        (Order::Reverse, Side::Send) => Some("written from last to first"),
-        (Order::Reverse, Side::Receive) => Some("used from last to first"),
-        (Order::Random, Side::Send) => Some("written in another order"),
-        (Order::Random, Side::Receive) => Some("used in another order"),
-        (Order::AtOnce, _) => Some("all at once"),
-        (Order::Unknown, _) => None,
+        (AccessOrder::Same, Side::Send) => Some("written from first to last"),
+        (AccessOrder::Same, Side::Receive) => Some("used from first to last"),
+        (AccessOrder::Reverse, Side::Send) => Some("written from last to first"),
+        (AccessOrder::Reverse, Side::Receive) => Some("used from last to first"),
+        (AccessOrder::Random, Side::Send) => Some("written in another order"),
+        (AccessOrder::Random, Side::Receive) => Some("used in another order"),
+        (AccessOrder::AtOnce, _) => Some("all at once"),
+        (AccessOrder::Unknown, _) => None,
     }
 }
 

@@ -19,7 +19,7 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_measure::alike::MOST_ROWS;
-use lapscope_measure::thresholds::{LocalityThresholds, Verdict};
+use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
 use lapscope_measure::totals::Totals;
 use lapscope_measure::transfers::KindRow;
 use lapscope_report::report::Report;
@@ -138,7 +138,7 @@ fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
 }
 
 /// A part of the time inside MPI.
-pub(crate) struct Part {
+pub(crate) struct MpiTimePart {
     pub label: &'static str,
     in_sentence: &'static str,
     is_communication: bool,
@@ -146,10 +146,13 @@ pub(crate) struct Part {
     pub key: &'static str,
 }
 
-pub(crate) fn split(totals: &Totals) -> [(Part, Nanos); 8] {
-    let part = |label, in_sentence, key| Part { label, in_sentence, is_communication: true, key };
-    let other =
-        |label, in_sentence, key| Part { is_communication: false, ..part(label, in_sentence, key) };
+pub(crate) fn split(totals: &Totals) -> [(MpiTimePart, Nanos); 8] {
+    let part =
+        |label, in_sentence, key| MpiTimePart { label, in_sentence, is_communication: true, key };
+    let other = |label, in_sentence, key| MpiTimePart {
+        is_communication: false,
+        ..part(label, in_sentence, key)
+    };
     let complete = "in calls that complete requests";
     let manage = "in communicator management and other calls";
     let blocking = "in blocking sends and receives";
@@ -215,8 +218,8 @@ fn transferred(row: &KindRow) -> Option<String> {
 fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let localities = &report.thresholds.localities;
     let tells = |found: &&LocalityThresholds| match found.rendezvous.verdict {
-        Verdict::NoEvidence => false,
-        Verdict::AlwaysEager => found.rendezvous.largest_eager_bytes != Some(0),
+        LimitVerdict::NoEvidence => false,
+        LimitVerdict::AlwaysEager => found.rendezvous.largest_eager_bytes != Some(0),
         _ => true,
     };
     let known: Vec<&LocalityThresholds> = localities.iter().filter(tells).collect();

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::time;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 
 /// "only what begins in steps 3 to 5 of 40, 1.20 s to 1.85 s behind MPI_Init (650 ms)"
-pub fn in_words(stretch: &Named) -> String {
+pub fn in_words(stretch: &NamedStretch) -> String {
     let (from, to) = (time(stretch.from_ns), time(stretch.to_ns));
     let length = time(stretch.to_ns - stretch.from_ns);
     let moments = format!("{from} to {to} behind MPI_Init ({length})");
@@ -25,7 +25,7 @@ pub fn in_words(stretch: &Named) -> String {
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, stretch: Option<&Named>, style: Style) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, stretch: Option<&NamedStretch>, style: Style) -> io::Result<()> {
     stretch.map_or(Ok(()), |stretch| {
         let line = in_words(stretch);
         writeln!(out, "{}", style.wrap(&line, "", "  "))

@@ -91,7 +91,7 @@ struct Layout {
 impl Table {
     pub fn new(columns: &[(&'static str, Align)]) -> Self {
         let column = |&(head, align): &(&'static str, Align)| Column { head: head.into(), align };
-        Table::of(columns.iter().map(column).collect())
+        Table::with_columns(columns.iter().map(column).collect())
     }
 
     /// With heads that somebody else chose, all to the left, but those of numbers.
@@ -100,10 +100,10 @@ impl Table {
             head: visible(head).into_owned().into(),
             align: *align,
         };
-        Table { indent: 0, ..Table::of(heads.iter().map(column).collect()) }
+        Table { indent: 0, ..Table::with_columns(heads.iter().map(column).collect()) }
     }
 
-    fn of(columns: Vec<Column>) -> Self {
+    fn with_columns(columns: Vec<Column>) -> Self {
         Table { columns, rows: Vec::new(), indent: 2, less_important: &[] }
     }
 

@@ -9,8 +9,8 @@ use crate::export::rows::{Objects, RowWriter};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::count;
 use lapscope_measure::thresholds::{
-    locality_words, progress_differs, CumulativeVerdict, Governing, LocalityThresholds, SizeCounts,
-    Threshold, Thresholds, Verdict,
+    locality_words, progress_differs, CumulativeVerdict, Governing, LimitVerdict,
+    LocalityThresholds, SizeCounts, Threshold, Thresholds,
 };
 use lapscope_trace::Locality;
 
@@ -48,7 +48,7 @@ fn write_locality(
     if progress_differs(locality) {
         items.push(("progress", &locality.needs_receiver_progress.sentence));
     }
-    if locality.post.verdict != Verdict::NoEvidence {
+    if locality.post.verdict != LimitVerdict::NoEvidence {
         items.push(("post", &locality.post.sentence));
     }
     if locality.cumulative.verdict != CumulativeVerdict::NotEnough {
@@ -132,7 +132,7 @@ pub(crate) fn put_together(sizes: &[SizeCounts]) -> Vec<SizeCounts> {
 struct LimitRow<'a> {
     locality: Locality,
     limit: &'static str,
-    verdict: Verdict,
+    verdict: LimitVerdict,
     largest_eager_bytes: Option<u64>,
     smallest_waiting_bytes: Option<u64>,
     eager: u64,

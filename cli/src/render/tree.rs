@@ -14,15 +14,15 @@ use lapscope_measure::sites::Site;
 
 /// A place and everything that was called from there.
 #[derive(Debug, Default)]
-struct Node<'a> {
+struct TreeNode<'a> {
     label: String,
     time: Nanos,
     share: f64,
-    children: Vec<Node<'a>>,
+    children: Vec<TreeNode<'a>>,
     sites: Vec<&'a Site>,
 }
 
-impl<'a> Node<'a> {
+impl<'a> TreeNode<'a> {
     fn insert(&mut self, path: &[String], site: &'a Site) {
         self.time += site.numbers.time_ns;
         self.share += site.numbers.share;
@@ -32,7 +32,7 @@ impl<'a> Node<'a> {
         };
         let at = self.children.iter().position(|child| child.label == *outermost);
         let at = at.unwrap_or_else(|| {
-            self.children.push(Node { label: outermost.clone(), ..Node::default() });
+            self.children.push(TreeNode { label: outermost.clone(), ..TreeNode::default() });
             self.children.len() - 1
         });
         self.children[at].insert(rest, site);
@@ -58,7 +58,7 @@ impl<'a> Node<'a> {
 /// # Errors
 /// Of the writer.
 pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
-    let mut root = Node::default();
+    let mut root = TreeNode::default();
     for site in sites {
         let mut path: Vec<String> =
             site.frames.iter().flatten().rev().map(FrameName::brief).collect();
@@ -87,7 +87,7 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
 
 fn write_node(
     out: &mut dyn Write,
-    node: &Node<'_>,
+    node: &TreeNode<'_>,
     guide: &str,
     below: &str,
     style: Style,
@@ -108,7 +108,7 @@ fn write_node(
     for site in &node.sites {
         let (guide, _) = branch();
         let (time, share) = (site.numbers.time_ns, site.numbers.share);
-        let leaf = Node { time, share, ..Node::default() };
+        let leaf = TreeNode { time, share, ..TreeNode::default() };
         write_line(out, &leaf, &guide, Some(site), style)?;
     }
     for child in &node.children {
@@ -126,7 +126,7 @@ fn is_narrow(style: Style) -> bool {
 /// Numbers, place, and the calls there when there is only one kind of them; on several lines where one has no room.
 fn write_line(
     out: &mut dyn Write,
-    node: &Node<'_>,
+    node: &TreeNode<'_>,
     guide: &str,
     site: Option<&Site>,
     style: Style,

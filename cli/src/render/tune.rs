@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
-use lapscope_bench::tune::confirm::{Confirmation, Pair};
+use lapscope_bench::tune::answer::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
+use lapscope_bench::tune::confirm::{Confirmation, RunPair};
 use lapscope_bench::tune::first::{FirstRun, Hopeless};
 use lapscope_bench::tune::trial::Trial;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
-use lapscope_measure::injection::{SiteInjection, Verdict};
+use lapscope_measure::injection::{GainVerdict, SiteInjection};
 use lapscope_trace::stats::Interval;
 
 /// One run, while others are still to come.
@@ -25,7 +25,7 @@ pub fn line(trial: &Trial) -> String {
 }
 
 /// A pair of whole runs, while others are still to come.
-pub fn pair_line(number: usize, pair: &Pair) -> String {
+pub fn pair_line(number: usize, pair: &RunPair) -> String {
     let (bare, injected) = (time(pair.bare_ns), time(pair.injected_ns));
     let gain = signed_percent(pair.gain);
     format!("pair {number}: {bare} without lapscope, {injected} with injection: gain {gain}")
@@ -33,10 +33,10 @@ pub fn pair_line(number: usize, pair: &Pair) -> String {
 
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Result<()> {
     writeln!(out, "{}", style.headed("lapscope tune", &answer.command.join(" ")))?;
     writeln!(out, "{}", style.wrap(&verdict(answer), "", ""))?;
-    if let Some(best) = answer.best.as_ref().filter(|_| answer.found == Found::Gain) {
+    if let Some(best) = answer.best.as_ref().filter(|_| answer.found == TuneResult::Gain) {
         write_environment(out, best, &answer.command)?;
     }
     write_confirmation(out, answer, style)?;
@@ -58,13 +58,15 @@ pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<(
     }
 }
 
-fn verdict(answer: &Answer) -> String {
+fn verdict(answer: &TuneDocument) -> String {
     match (answer.found, &answer.best, answer.hopeless) {
-        (Found::Gain, Some(best), _) => match &answer.confirmation {
+        (TuneResult::Gain, Some(best), _) => match &answer.confirmation {
             Some(confirmation) => saves(best, confirmation),
             None => promises(best),
         },
-        (Found::Unconfirmed, Some(best), _) => does_not_show(best, answer.confirmation.as_ref()),
+        (TuneResult::Unconfirmed, Some(best), _) => {
+            does_not_show(best, answer.confirmation.as_ref())
+        }
         (_, _, Some(hopeless)) => format!("Nothing to gain: {}", why(hopeless, &answer.first)),
         _ => "No measurable gain: no setting that was tried makes the program surely faster."
             .to_owned(),
@@ -176,7 +178,7 @@ fn write_environment(out: &mut dyn Write, best: &Best, command: &[String]) -> io
 
 // --- tables ----------------------------------------------------------------------------------------------------------
 
-fn write_confirmation(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+fn write_confirmation(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Result<()> {
     let Some(confirmation) = &answer.confirmation else { return Ok(()) };
     let legend = "from launch to end, in turn";
     writeln!(out, "\n{}", style.headed_dimly("WHOLE RUNS", legend))?;
@@ -189,7 +191,7 @@ fn write_confirmation(out: &mut dyn Write, answer: &Answer, style: Style) -> io:
     table.write(out, style)
 }
 
-fn write_runs(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+fn write_runs(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Result<()> {
     if answer.runs.is_empty() {
         return Ok(());
     }
@@ -237,15 +239,15 @@ fn gain_cells(run: &RunRow) -> [String; 2] {
     }
 }
 
-fn unknown(verdict: Verdict) -> &'static str {
+fn unknown(verdict: GainVerdict) -> &'static str {
     match verdict {
-        Verdict::IterationsTooLong => "steps longer than slots",
+        GainVerdict::IterationsTooLong => "steps longer than slots",
         _ => "too few slots",
     }
 }
 
-fn write_sites(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
-    let best = answer.best.as_ref().filter(|_| answer.found == Found::Gain);
+fn write_sites(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Result<()> {
+    let best = answer.best.as_ref().filter(|_| answer.found == TuneResult::Gain);
     let (Some(best), false) = (best, answer.sites.is_empty()) else { return Ok(()) };
     let file = best.policy.display().to_string();
     writeln!(out, "\n{}", style.headed_dimly("POLICY", &file))?;
@@ -265,7 +267,7 @@ fn write_sites(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result
     table.write(out, style)
 }
 
-fn site_cells(SiteRow { on, injection }: &SiteRow) -> Vec<String> {
+fn site_cells(InjectedSite { on, injection }: &InjectedSite) -> Vec<String> {
     let SiteInjection { call, tests, gain, .. } = injection;
     let requests = gain.as_ref().map(|gain| count(gain.requests_on + gain.requests_off));
     let times =

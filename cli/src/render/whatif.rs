@@ -20,9 +20,9 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time, time_range};
-use lapscope_measure::overlap::sums::{Cause, Part};
+use lapscope_measure::overlap::sums::{Cause, OverlapTimes};
 use lapscope_predict::replay::scenario::{Bandwidth, Contention};
-use lapscope_predict::whatif::document::{Answer, LocalityModel, Model, WhatIf};
+use lapscope_predict::whatif::document::{LocalityModel, Model, ScenarioResult, WhatIf};
 use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
 
 pub use page::page;
@@ -238,13 +238,13 @@ fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Re
 }
 
 /// "3.07 s", "3.07 to 3.30 s" where the run does not show what messages share.
-fn run_time(answer: &Answer, run_ns: Nanos) -> String {
+fn run_time(answer: &ScenarioResult, run_ns: Nanos) -> String {
     let [low, high] = [answer.run_low_ns, answer.run_high_ns].map(|end| end.unwrap_or(run_ns));
     time_range(low, high)
 }
 
 /// "-31.2 %"
-fn change(answer: &Answer) -> String {
+fn change(answer: &ScenarioResult) -> String {
     answer.change.map_or_else(String::new, signed)
 }
 
@@ -258,7 +258,7 @@ fn signed(change: f64) -> String {
 
 fn write_within(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
     // the replay may be wrong by as much as they change, in either direction
-    let is_within = |scenario: &&Answer| {
+    let is_within = |scenario: &&ScenarioResult| {
         let (Some(run), Some(change)) = (scenario.run_ns, scenario.change) else { return false };
         let ends = [scenario.run_low_ns, scenario.run_high_ns].map(|end| end.unwrap_or(run));
         let base = run.0 as f64 / (1.0 + change);
@@ -277,7 +277,7 @@ fn write_within(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Resul
 }
 
 /// "no local progress 83.0 %, transfer 12.0 %": of the exposed time.
-fn causes(exposed_ns: Nanos, exposed: &Part) -> Option<String> {
+fn causes(exposed_ns: Nanos, exposed: &OverlapTimes) -> Option<String> {
     let (_, by_cause) = exposed.exposed();
     let mut parts: Vec<(Cause, f64)> =
         Cause::ALL.into_iter().zip(by_cause.map(|part| part.share_of(exposed_ns))).collect();

@@ -37,7 +37,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    pub fn of(found: &LocalityThresholds) -> Limit {
+    pub fn from_thresholds(found: &LocalityThresholds) -> Limit {
         Limit {
             locality: found.locality,
             largest_eager: found.rendezvous.largest_eager_bytes,
@@ -59,7 +59,7 @@ impl Limit {
 
 /// What sentences depend on besides the time.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
+pub struct AdviceContext<'a> {
     pub limits: &'a [Limit],
     /// lapscope was asked to make tests of its own.
     pub is_injected: bool,
@@ -155,7 +155,7 @@ pub struct Advice {
     /// What to do, shortest.
     pub headline: String,
     pub sentence: String,
-    pub evidence: Evidence,
+    pub evidence: AdviceEvidence,
 }
 
 /// MPI_Test in the computation from a post to a completing call, where that saves most of what another cure does.
@@ -240,7 +240,7 @@ impl CallSite {
 
 /// The numbers that a piece of advice follows from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct AdviceEvidence {
     /// Calls that waited, blocked or posted.
     pub calls: u64,
     /// Messages, smallest to largest.

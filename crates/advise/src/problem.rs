@@ -16,7 +16,7 @@ use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::Untold;
 use lapscope_trace::sums::combine::RankSums;
 use lapscope_watch::pending::groups::{find_outside, group_places, PlaceGroup};
-use lapscope_watch::pending::{PendingItem, What};
+use lapscope_watch::pending::{PendingItem, PendingKind};
 
 /// What a stretch leaves out, as it was only summed up. `None` where nothing was.
 pub fn no_moments(untold: &Untold) -> Option<Problem> {
@@ -252,7 +252,8 @@ fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
     let mine: Vec<&PendingItem> =
         pending.iter().filter(|item| (item.rank, item.life) == (info.rank, info.life)).collect();
     // When it died is not recorded: a killed process writes nothing more.
-    let calls: Vec<&&PendingItem> = mine.iter().filter(|item| item.what == What::Call).collect();
+    let calls: Vec<&&PendingItem> =
+        mine.iter().filter(|item| item.what == PendingKind::Call).collect();
     if calls.is_empty() {
         message += &match info.run_time() {
             Nanos(0) => "; nothing recorded behind MPI_Init".to_owned(),
@@ -264,7 +265,7 @@ fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
         message += &format!(", inside {} (entered {entered:.3} s after MPI_Init)", call.describe());
     }
     let requests: Vec<&&PendingItem> =
-        mine.iter().filter(|item| item.what == What::Request).collect();
+        mine.iter().filter(|item| item.what == PendingKind::Request).collect();
     match requests.as_slice() {
         [] => {}
         [one] => message += &format!("; pending: {}", one.describe()),

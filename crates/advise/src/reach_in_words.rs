@@ -3,15 +3,15 @@
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, percent, time, time_range};
-use lapscope_measure::reach::seen::Bounds;
-use lapscope_measure::reach::site::{Note, Place, SiteReach, Verdict};
+use lapscope_measure::reach::seen::ConfidenceBounds;
+use lapscope_measure::reach::site::{Movability, Note, ProgramCall, SiteReach};
 use lapscope_measure::reach::who::TouchedBy;
 
 /// "12.3 ms", "12.3 ms (11.9 to 12.8 ms)", "11.9 to 12.8 ms", "at least 11.9 ms", "at most 12.8 ms"; times that are known in part
 /// are told as bounds.
-pub fn bounds(bounds: &Bounds) -> String {
+pub fn bounds(bounds: &ConfidenceBounds) -> String {
     let ns = |ns: f64| Nanos(ns.round() as i64);
-    let Bounds { low, estimate, high } = *bounds;
+    let ConfidenceBounds { low, estimate, high } = *bounds;
     match (estimate, high) {
         (_, None) if low <= 0.0 => "an unknown time".to_owned(),
         (_, None) => format!("at least {}", time(ns(low))),
@@ -29,8 +29,8 @@ pub fn bounds(bounds: &Bounds) -> String {
 }
 
 /// "78 %" of a fraction that is known, else "at least 70 %", "at most 90 %", "70 to 90 %".
-pub fn share(bounds: &Bounds) -> String {
-    let Bounds { low, estimate, high } = *bounds;
+pub fn share(bounds: &ConfidenceBounds) -> String {
+    let ConfidenceBounds { low, estimate, high } = *bounds;
     match (estimate, high) {
         (Some(estimate), _) => percent(estimate),
         (None, Some(high)) if low <= 0.0 => format!("at most {}", percent(high)),
@@ -40,7 +40,7 @@ pub fn share(bounds: &Bounds) -> String {
 }
 
 /// "MPI_Waitall exchange halo.c:84"
-pub fn place(place: &Place) -> String {
+pub fn place(place: &ProgramCall) -> String {
     let site = place.site.as_ref().map(|site| format!(" {}", site.short()));
     place.call.clone() + &site.unwrap_or_default()
 }
@@ -82,27 +82,27 @@ pub fn sentence(site: &SiteReach) -> String {
         (Side::Receive, true) => ("the wait", "later"),
         (Side::Receive, false) => ("a wait for it", "later"),
     };
-    let is_open = |bounds: &Bounds| bounds.low <= 0.0 && bounds.high.is_none();
+    let is_open = |bounds: &ConfidenceBounds| bounds.low <= 0.0 && bounds.high.is_none();
     let is_nothing_known = is_open(all) && is_open(half);
     let (all, half, line) = (bounds(all), bounds(half), decisive(site));
     let line = Some(line).filter(|line| !line.is_empty());
     let of_data = line.as_ref().map(|line| format!("; its data are {line}")).unwrap_or_default();
     match site.verdict {
-        Verdict::Movable => {
+        Movability::Movable => {
             format!("{what} could be {all} {where_to} for all of the buffer, {half} for half of it{of_data}")
         }
-        Verdict::HalfMovable => format!(
+        Movability::HalfMovable => format!(
             "{what} could be {half} {where_to} for half of the buffer, but {all} for all of it{of_data}: only smaller messages could \
              gain"
         ),
-        Verdict::MovableWithCopy => {
+        Movability::MovableWithCopy => {
             with_copy(site, what, where_to).unwrap_or_else(|| at_once(site, line.as_deref()))
         }
-        Verdict::AtOnce => at_once(site, line.as_deref()),
-        Verdict::Unknown if is_nothing_known => {
+        Movability::AtOnce => at_once(site, line.as_deref()),
+        Movability::Unknown if is_nothing_known => {
             format!("how much {where_to} {what} could be is not told{of_data}")
         }
-        Verdict::Unknown => format!(
+        Movability::Unknown => format!(
             "how much {where_to} {what} could be is not told: {all} for all of the buffer, {half} for half of it{of_data}"
         ),
     }

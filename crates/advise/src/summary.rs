@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
-use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
 use lapscope_measure::overlap::Overlap;
 use lapscope_measure::totals::Totals;
 
@@ -106,7 +106,11 @@ fn first_to_do(advice: &[Advice]) -> Option<usize> {
 }
 
 /// None where nearly all that is exposed has no cause, as of one-sided calls whose targets were not waited for.
-fn causes(requests: &Numbers, blocking: &BlockingNumbers, exposed_ns: Nanos) -> Vec<CauseShare> {
+fn causes(
+    requests: &OverlapNumbers,
+    blocking: &BlockingNumbers,
+    exposed_ns: Nanos,
+) -> Vec<CauseShare> {
     let waited = requests.exposed_ns + blocking.blocked_ns;
     if waited.share_of(exposed_ns) < WORTH_EXPLAINING {
         return Vec::new();

@@ -4,12 +4,12 @@ use lapscope_data::model::CallName;
 use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_trace::{Half, Operation};
 
-use super::run::Run;
+use super::run::RunRows;
 use super::table::Column;
 use super::words;
 
 pub struct CallRow<'a> {
-    run: &'a Run<'a>,
+    run: &'a RunRows<'a>,
     rank: usize,
     /// Unique in its rank.
     id: usize,
@@ -28,7 +28,7 @@ pub struct CallRow<'a> {
 impl<'a> CallRow<'a> {
     /// A call that completed requests or communicated itself, which is `index` in [`lapscope_trace::RankTrace::calls`].
     pub(super) fn new(
-        run: &'a Run<'a>,
+        run: &'a RunRows<'a>,
         rank: usize,
         index: usize,
         receive: Option<Half<'a>>,
@@ -52,7 +52,7 @@ impl<'a> CallRow<'a> {
     }
 
     /// Any other, which is `index` in [`lapscope_trace::RankTrace::other_calls`]; their ids are behind.
-    pub(super) fn other(run: &'a Run<'a>, rank: usize, index: usize) -> CallRow<'a> {
+    pub(super) fn other(run: &'a RunRows<'a>, rank: usize, index: usize) -> CallRow<'a> {
         let trace = run.rank(rank);
         let call = &trace.other_calls[index];
         CallRow {

@@ -41,7 +41,7 @@ fn exposure(parts: &[i64]) -> Exposure {
 
 /// Of the calls of one rank.
 #[derive(Debug, Clone, Default)]
-pub struct Causes {
+pub struct CallCauses {
     /// By place in [`RankTrace::calls`]; those that were not told of have no half.
     calls: Vec<OfCall>,
     long: FxHashMap<u32, Exposure>,
@@ -51,8 +51,8 @@ pub struct Causes {
     numbers: Vec<u32>,
 }
 
-impl Causes {
-    pub fn new(rank: &RankTrace) -> Causes {
+impl CallCauses {
+    pub fn new(rank: &RankTrace) -> CallCauses {
         let unknown = OfCall { parts: [0; 5], half: NONE, awaited: NONE };
         let mut known = vec![0; rank.calls.len()];
         let number = |endpoint: &lapscope_trace::Endpoint| {
@@ -64,7 +64,7 @@ impl Causes {
             })
         };
         let numbers = rank.endpoints.iter().map(number).collect();
-        Causes {
+        CallCauses {
             calls: vec![unknown; rank.calls.len()],
             long: FxHashMap::default(),
             known,
@@ -94,8 +94,8 @@ impl Causes {
     ///
     /// # Errors
     /// The file cannot be read, or is of another number of calls.
-    pub fn load(rank: &RankTrace, path: &Path) -> io::Result<Causes> {
-        let mut causes = Causes::new(rank);
+    pub fn load(rank: &RankTrace, path: &Path) -> io::Result<CallCauses> {
+        let mut causes = CallCauses::new(rank);
         let bytes = fs::read(path)?;
         let of_calls = causes.calls.len() * OfCall::BYTES;
         let (calls, long) = bytes.split_at_checked(of_calls).ok_or(io::ErrorKind::InvalidData)?;
@@ -154,7 +154,7 @@ impl Causes {
     }
 }
 
-impl Witness for Causes {
+impl Witness for CallCauses {
     fn call(&mut self, waited: &Waited<'_>) {
         let Some(call) = waited.half.call else { return };
         let parts = waited.exposed.parts();
@@ -189,7 +189,7 @@ impl Overlapped {
     }
 
     /// `None`: it has no reference time, or no end.
-    pub fn of(&self, half: &Half<'_>) -> Option<Achieved> {
+    pub fn achieved(&self, half: &Half<'_>) -> Option<Achieved> {
         self.requests.get(&half.index).copied()
     }
 }

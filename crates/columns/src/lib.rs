@@ -16,7 +16,7 @@ pub mod table;
 mod words;
 mod write;
 
-pub use write::{write, Told, TABLES};
+pub use write::{write, WriteProgress, TABLES};
 
 /// Stands in every file as `lapscope.columns`; raised by every change that a reader of older files would misread.
 pub const VERSION: &str = "1";

@@ -3,24 +3,24 @@
 use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_trace::Half;
 
-use super::run::Run;
+use super::run::RunRows;
 use super::table::Column;
 use super::words;
 
-pub struct Message<'a> {
-    run: &'a Run<'a>,
-    send: End<'a>,
-    receive: End<'a>,
+pub struct MessageRow<'a> {
+    run: &'a RunRows<'a>,
+    send: MessageEnd<'a>,
+    receive: MessageEnd<'a>,
 }
 
-struct End<'a> {
+struct MessageEnd<'a> {
     half: Half<'a>,
     exposed: Option<Exposure>,
 }
 
-impl<'a> End<'a> {
-    fn new(run: &Run<'a>, half: Half<'a>) -> End<'a> {
-        End { half, exposed: run.exposed(&half) }
+impl<'a> MessageEnd<'a> {
+    fn new(run: &RunRows<'a>, half: Half<'a>) -> MessageEnd<'a> {
+        MessageEnd { half, exposed: run.exposed(&half) }
     }
 
     fn request(&self) -> Option<i64> {
@@ -32,20 +32,20 @@ impl<'a> End<'a> {
     }
 }
 
-impl<'a> Message<'a> {
-    pub(super) fn new(run: &'a Run<'a>, send: Half<'a>, receive: Half<'a>) -> Message<'a> {
-        Message { run, send: End::new(run, send), receive: End::new(run, receive) }
+impl<'a> MessageRow<'a> {
+    pub(super) fn new(run: &'a RunRows<'a>, send: Half<'a>, receive: Half<'a>) -> MessageRow<'a> {
+        MessageRow { run, send: MessageEnd::new(run, send), receive: MessageEnd::new(run, receive) }
     }
 }
 
-pub fn columns<'a>() -> Vec<Column<Message<'a>>> {
+pub fn columns<'a>() -> Vec<Column<MessageRow<'a>>> {
     let mut columns = what();
     columns.extend(sent());
     columns.extend(received());
     columns
 }
 
-fn what<'a>() -> Vec<Column<Message<'a>>> {
+fn what<'a>() -> Vec<Column<MessageRow<'a>>> {
     vec![
         Column::whole("source", |row| row.run.key(row.send.half.rank)),
         Column::whole("destination", |row| row.run.key(row.receive.half.rank)),
@@ -63,7 +63,7 @@ fn what<'a>() -> Vec<Column<Message<'a>>> {
     ]
 }
 
-fn sent<'a>() -> Vec<Column<Message<'a>>> {
+fn sent<'a>() -> Vec<Column<MessageRow<'a>>> {
     vec![
         Column::word("send_call", |row| Some(row.run.call_name(row.send.half.operation.site))),
         Column::whole("send_site_id", |row| row.send.half.operation.site.number().into()),
@@ -90,7 +90,7 @@ fn sent<'a>() -> Vec<Column<Message<'a>>> {
     ]
 }
 
-fn received<'a>() -> Vec<Column<Message<'a>>> {
+fn received<'a>() -> Vec<Column<MessageRow<'a>>> {
     vec![
         Column::word("receive_call", |row| {
             Some(row.run.call_name(row.receive.half.operation.site))

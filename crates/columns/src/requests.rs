@@ -4,12 +4,12 @@ use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_measure::overlap::request::Achieved;
 use lapscope_trace::{Call, Half, Observation};
 
-use super::run::Run;
+use super::run::RunRows;
 use super::table::Column;
 use super::words;
 
-pub struct Request<'a> {
-    run: &'a Run<'a>,
+pub struct RequestRow<'a> {
+    run: &'a RunRows<'a>,
     half: Half<'a>,
     /// That half of it which receives, of requests that do both.
     receive: Option<Half<'a>>,
@@ -17,14 +17,14 @@ pub struct Request<'a> {
     achieved: Option<Achieved>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> RequestRow<'a> {
     pub(super) fn new(
-        run: &'a Run<'a>,
+        run: &'a RunRows<'a>,
         half: Half<'a>,
         receive: Option<Half<'a>>,
         achieved: Option<Achieved>,
-    ) -> Request<'a> {
-        Request { run, half, receive, exposed: run.exposed(&half), achieved }
+    ) -> RequestRow<'a> {
+        RequestRow { run, half, receive, exposed: run.exposed(&half), achieved }
     }
 
     /// The call that ended it.
@@ -51,7 +51,7 @@ impl<'a> Request<'a> {
     }
 }
 
-pub fn columns<'a>() -> Vec<Column<Request<'a>>> {
+pub fn columns<'a>() -> Vec<Column<RequestRow<'a>>> {
     let mut columns = what();
     columns.extend(when());
     columns.extend(seen());
@@ -60,7 +60,7 @@ pub fn columns<'a>() -> Vec<Column<Request<'a>>> {
     columns
 }
 
-fn what<'a>() -> Vec<Column<Request<'a>>> {
+fn what<'a>() -> Vec<Column<RequestRow<'a>>> {
     vec![
         Column::whole("rank", |row| row.run.key(row.half.rank)),
         Column::whole("request_id", |row| row.half.index as i64),
@@ -80,7 +80,7 @@ fn what<'a>() -> Vec<Column<Request<'a>>> {
     ]
 }
 
-fn when<'a>() -> Vec<Column<Request<'a>>> {
+fn when<'a>() -> Vec<Column<RequestRow<'a>>> {
     vec![
         Column::whole("post_begin_ns", |row| row.half.post_begin),
         Column::whole("post_end_ns", |row| row.half.post_end),
@@ -102,7 +102,7 @@ fn when<'a>() -> Vec<Column<Request<'a>>> {
     ]
 }
 
-fn seen<'a>() -> Vec<Column<Request<'a>>> {
+fn seen<'a>() -> Vec<Column<RequestRow<'a>>> {
     vec![
         Column::whole("outstanding_bytes", |row| row.half.outstanding),
         Column::whole("unsuccessful_tests", |row| {
@@ -119,7 +119,7 @@ fn seen<'a>() -> Vec<Column<Request<'a>>> {
     ]
 }
 
-fn why<'a>() -> Vec<Column<Request<'a>>> {
+fn why<'a>() -> Vec<Column<RequestRow<'a>>> {
     vec![
         Column::maybe("exposed_ns", |row| row.exposed(Exposure::total)),
         Column::maybe("exposed_late_partner_ns", |row| row.exposed(|all| all.late_partner)),
@@ -134,7 +134,7 @@ fn why<'a>() -> Vec<Column<Request<'a>>> {
     ]
 }
 
-fn overlap<'a>() -> Vec<Column<Request<'a>>> {
+fn overlap<'a>() -> Vec<Column<RequestRow<'a>>> {
     vec![
         Column::maybe("reference_ns", |row| row.achieved(|all| all.transfer)),
         Column::maybe("achieved_low_ns", |row| row.achieved(|all| all.low)),

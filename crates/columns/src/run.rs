@@ -13,30 +13,30 @@ use lapscope_report::pipeline::overlap::Prepared;
 use lapscope_trace::{Direction, Half, Operation, RankTrace, Trace};
 use rayon::prelude::*;
 
-use super::causes::{Causes, Overlapped};
+use super::causes::{CallCauses, Overlapped};
 use super::words;
 
 /// What the first look at a run found: of each rank the causes of its calls' time, by place in [`Trace::ranks`].
-pub(super) enum Found {
-    InMemory(Vec<Causes>),
+pub(super) enum FirstLook {
+    InMemory(Vec<CallCauses>),
     /// Of a run that is looked at in parts: files in this directory.
     Files(PathBuf),
 }
 
-impl Found {
+impl FirstLook {
     /// Looks at every request once; `progress` is told how many more were done. `directory` is for files.
     pub fn look(
         prepared: &Prepared,
         directory: PathBuf,
         progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Found> {
+    ) -> Result<FirstLook> {
         let Prepared { view, reference, eager, .. } = prepared;
         let measure = |trace: &Trace| {
-            let witness = |rank: usize| Causes::new(&trace.ranks[rank]);
+            let witness = |rank: usize| CallCauses::new(&trace.ranks[rank]);
             measure_with(trace, reference, *eager, &[], progress, witness).1
         };
         if view.is_whole() {
-            return Ok(Found::InMemory(measure(&view.trace)));
+            return Ok(FirstLook::InMemory(measure(&view.trace)));
         }
         std::fs::create_dir(&directory).with_context(|| directory.display().to_string())?;
         view.each_part(|trace| {
@@ -45,7 +45,7 @@ impl Found {
                 causes.save(&path).with_context(|| path.display().to_string())
             })
         })?;
-        Ok(Found::Files(directory))
+        Ok(FirstLook::Files(directory))
     }
 }
 
@@ -54,38 +54,38 @@ fn file(directory: &Path, place: usize) -> PathBuf {
 }
 
 /// Ranks whose rows are in memory, with the causes of their calls' time.
-pub struct Run<'a> {
+pub struct RunRows<'a> {
     trace: &'a Trace,
     reference: &'a Reference,
     eager: EagerLimits,
-    causes: Cow<'a, [Causes]>,
+    causes: Cow<'a, [CallCauses]>,
     /// By place in [`Trace::ranks`].
     keys: Vec<i64>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> RunRows<'a> {
     /// A part of the run, or the whole.
-    pub(super) fn of(
+    pub(super) fn prepare(
         prepared: &'a Prepared,
         trace: &'a Trace,
-        found: &'a Found,
-    ) -> Result<Run<'a>> {
+        found: &'a FirstLook,
+    ) -> Result<RunRows<'a>> {
         let causes = match found {
-            Found::InMemory(causes) => causes.as_slice().into(),
-            Found::Files(directory) => {
+            FirstLook::InMemory(causes) => causes.as_slice().into(),
+            FirstLook::Files(directory) => {
                 let load = |(place, rank): (usize, &RankTrace)| match rank.calls.is_empty() {
-                    true => Ok(Causes::new(rank)),
+                    true => Ok(CallCauses::new(rank)),
                     false => {
                         let path = file(directory, place);
-                        Causes::load(rank, &path).with_context(|| path.display().to_string())
+                        CallCauses::load(rank, &path).with_context(|| path.display().to_string())
                     }
                 };
                 let all = trace.ranks.par_iter().enumerate().map(load);
-                all.collect::<Result<Vec<Causes>>>()?.into()
+                all.collect::<Result<Vec<CallCauses>>>()?.into()
             }
         };
         let Prepared { reference, eager, .. } = prepared;
-        Ok(Run { trace, reference, eager: *eager, causes, keys: keys(&trace.ranks) })
+        Ok(RunRows { trace, reference, eager: *eager, causes, keys: keys(&trace.ranks) })
     }
 
     pub fn trace(&self) -> &'a Trace {

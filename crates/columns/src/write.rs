@@ -11,10 +11,10 @@ use rayon::prelude::*;
 
 use super::calls::CallRow;
 use super::directory::partition;
-use super::messages::Message;
+use super::messages::MessageRow;
 use super::ranks::RankRow;
-use super::requests::Request;
-use super::run::{Found, Run};
+use super::requests::RequestRow;
+use super::run::{FirstLook, RunRows};
 use super::sites::SiteRow;
 use super::table::{Column, TableFile};
 use super::{calls, messages, ranks, requests, sites};
@@ -23,7 +23,7 @@ use super::{calls, messages, ranks, requests, sites};
 pub const TABLES: [&str; 5] = ["requests", "calls", "messages", "ranks", "sites"];
 
 /// Who is told how far writing is, and says whether to go on.
-pub struct Told<'a> {
+pub struct WriteProgress<'a> {
     /// So many more rows were written.
     pub wrote: &'a (dyn Fn(u64) + Sync),
     /// Asked now and then.
@@ -45,15 +45,15 @@ pub fn write(
     prepared: &Prepared,
     names: &mut dyn NameFrames,
     directory: &Path,
-    told: &Told<'_>,
+    told: &WriteProgress<'_>,
 ) -> Result<()> {
     let trace = &prepared.view.trace;
     write_sites(trace, names, &directory.join("sites.parquet"))?;
     let scratch = directory.join("causes");
-    let found = Found::look(prepared, scratch, told.wrote)?;
+    let found = FirstLook::look(prepared, scratch, told.wrote)?;
     let mut number = 0;
     prepared.view.each_part(|part| {
-        let run = Run::of(prepared, part, &found)?;
+        let run = RunRows::prepare(prepared, part, &found)?;
         if number == 0 {
             write_ranks(&run, trace, &directory.join("ranks.parquet"))?;
         }
@@ -61,13 +61,18 @@ pub fn write(
         write_part(&run, number - 1, directory, told)
     })?;
     match found {
-        Found::InMemory(_) => Ok(()),
-        Found::Files(scratch) => Ok(std::fs::remove_dir_all(scratch)?),
+        FirstLook::InMemory(_) => Ok(()),
+        FirstLook::Files(scratch) => Ok(std::fs::remove_dir_all(scratch)?),
     }
 }
 
 /// Requests, calls and messages of the ranks in the focus of `run`, which is part `number`.
-fn write_part(run: &Run<'_>, number: usize, directory: &Path, told: &Told<'_>) -> Result<()> {
+fn write_part(
+    run: &RunRows<'_>,
+    number: usize,
+    directory: &Path,
+    told: &WriteProgress<'_>,
+) -> Result<()> {
     let mut nodes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for place in run.trace().focus() {
         nodes.entry(run.rank(place).node).or_default().push(place);
@@ -82,7 +87,7 @@ fn write_part(run: &Run<'_>, number: usize, directory: &Path, told: &Told<'_>) -
         }
     }
     tasks.into_par_iter().try_for_each(|(task, ranks, path)| {
-        let part = Part { run, ranks, path, told };
+        let part = NodeFile { run, ranks, path, told };
         match task {
             Task::Requests => part.write_requests(),
             Task::Calls => part.write_calls(),
@@ -103,7 +108,7 @@ fn write_sites(trace: &Trace, names: &mut dyn NameFrames, path: &Path) -> Result
 }
 
 /// `trace` knows all ranks, and rows of them where it is the whole run.
-fn write_ranks(run: &Run<'_>, trace: &Trace, path: &Path) -> Result<()> {
+fn write_ranks(run: &RunRows<'_>, trace: &Trace, path: &Path) -> Result<()> {
     let mut file = TableFile::create(path, ranks::columns())?;
     for (place, rank) in trace.ranks.iter().enumerate() {
         file.push(RankRow { key: run.key(place), rank })?;
@@ -112,15 +117,15 @@ fn write_ranks(run: &Run<'_>, trace: &Trace, path: &Path) -> Result<()> {
 }
 
 /// One file of a node's rows.
-struct Part<'a> {
-    run: &'a Run<'a>,
+struct NodeFile<'a> {
+    run: &'a RunRows<'a>,
     /// Places of the node's ranks.
     ranks: &'a [usize],
     path: PathBuf,
-    told: &'a Told<'a>,
+    told: &'a WriteProgress<'a>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> NodeFile<'a> {
     fn write_requests(&self) -> Result<()> {
         let mut out = self.create(requests::columns())?;
         for &rank in self.ranks {
@@ -128,8 +133,8 @@ impl<'a> Part<'a> {
             for half in self.run.trace().halves(rank) {
                 if half.operation.is_request && !half.operation.is_second_half {
                     let receive = self.second_half(&half);
-                    let achieved = overlapped.of(&half);
-                    out.push(Request::new(self.run, half, receive, achieved))?;
+                    let achieved = overlapped.achieved(&half);
+                    out.push(RequestRow::new(self.run, half, receive, achieved))?;
                 }
             }
         }
@@ -159,16 +164,16 @@ impl<'a> Part<'a> {
                 let is_send = send.operation.direction == Direction::Send;
                 let partner = self.run.trace().partner(&send).filter(|_| is_send);
                 if let Some(receive) = partner {
-                    out.push(Message::new(self.run, send, receive))?;
+                    out.push(MessageRow::new(self.run, send, receive))?;
                 }
             }
         }
         out.finish()
     }
 
-    fn create<R>(&self, columns: Vec<Column<R>>) -> Result<Counted<'_, R>> {
+    fn create<R>(&self, columns: Vec<Column<R>>) -> Result<CountedFile<'_, R>> {
         let file = TableFile::create(&self.path, columns)?;
-        Ok(Counted { file, told: self.told, held: 0 })
+        Ok(CountedFile { file, told: self.told, held: 0 })
     }
 
     /// The half that receives, which stands behind the one that sends.
@@ -197,13 +202,13 @@ impl<'a> Part<'a> {
 }
 
 /// A file whose rows are told of, and which is not written to its end when that is not wanted any more.
-struct Counted<'a, R> {
+struct CountedFile<'a, R> {
     file: TableFile<R>,
-    told: &'a Told<'a>,
+    told: &'a WriteProgress<'a>,
     held: u64,
 }
 
-impl<R> Counted<'_, R> {
+impl<R> CountedFile<'_, R> {
     fn push(&mut self, row: R) -> Result<()> {
         self.held += 1;
         if self.file.push(row)? {

@@ -25,9 +25,9 @@ use crate::store;
 use check::BadValue;
 
 pub use census::Census;
-pub use configuration::{Configuration, Settings};
+pub use configuration::{Configuration, ValuesByName};
 pub(crate) use definitions::collect;
-pub use definitions::Definitions;
+pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
 pub use rows::{BadColumn, Rows};
@@ -233,11 +233,11 @@ pub struct PerFile<T> {
 pub fn for_each_file<T, F>(paths: &[PathBuf], work: F) -> Result<PerFile<T>, DbError>
 where
     T: Send,
-    F: Fn(&Database, Definitions) -> Result<T, DbError> + Sync,
+    F: Fn(&Database, FileDefinitions) -> Result<T, DbError> + Sync,
 {
     let (read, mut failed) = side_by_side(paths, |path| {
         let database = Database::open(path)?;
-        let definitions = Definitions::read(&database)?;
+        let definitions = FileDefinitions::read(&database)?;
         work(&database, definitions)
     });
     if read.is_empty() && !failed.is_empty() {

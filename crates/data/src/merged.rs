@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::db::check;
 use crate::db::ids::Ends;
-use crate::db::{guard, Database, DbError, Definitions};
+use crate::db::{guard, Database, DbError, FileDefinitions};
 use crate::model::{Rank, RankInfo};
 use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
 use crate::store;
@@ -72,7 +72,7 @@ fn check(files: &[PathBuf]) -> anyhow::Result<Vec<i64>> {
     let mut seen = HashSet::new();
     let mut ranks_of_files = Vec::with_capacity(files.len());
     for path in files {
-        let ranks = Definitions::read_ranks(&Database::open(path)?)?;
+        let ranks = FileDefinitions::read_ranks(&Database::open(path)?)?;
         for info in &ranks {
             // a spool that was cut may have lost the name of its job
             if info.job.is_empty() {
@@ -206,7 +206,8 @@ fn copy_table(
     if ["call", "request"].contains(&name) {
         check::complete(connection, &source, there as u64)?;
         // Their ids count up from 1, and so does SQLite where it is not told any, in less time.
-        let continues = Ends::read(connection, &format!("main.{name}"))?.last == offsets.of(name);
+        let continues =
+            Ends::read(connection, &format!("main.{name}"))?.last == offsets.offset(name);
         if continues && Ends::read(connection, &source)?.first == 1 {
             columns.retain(|column| column != "id");
         }

@@ -174,7 +174,7 @@ pub enum Full {
 
 impl Full {
     /// Of the column's number; 0 is `None`.
-    pub fn of(number: i64) -> Option<Full> {
+    pub fn from_number(number: i64) -> Option<Full> {
         match number {
             0 => None,
             2 => Some(Full::Disk),

@@ -16,9 +16,9 @@ use crate::files::open_regular;
 
 /// A program file.
 #[derive(Debug, Clone, Serialize)]
-pub struct Program {
+pub struct ProgramFile {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: ProgramKind,
     /// Runs with the rights of its owner, or with capabilities: the loader then ignores LD_PRELOAD.
     pub privileged: bool,
     /// Line numbers are in the file, or in the separate file that distributions make.
@@ -93,7 +93,7 @@ const OWN_MACHINE: &str = if cfg!(target_arch = "x86_64") {
     "this machine"
 };
 
-impl Program {
+impl ProgramFile {
     /// Whether it loads gcc's shared runtime of the address sanitizer, which ends a program where another library comes first.
     pub fn has_shared_asan(&self) -> bool {
         let names = self.places.iter().filter_map(|place| place.file_name());
@@ -102,14 +102,14 @@ impl Program {
 
     /// The first reason why nothing can be recorded of it.
     pub fn obstacle(&self) -> Option<Obstacle> {
-        let is_dynamic = self.kind == Kind::Dynamic;
+        let is_dynamic = self.kind == ProgramKind::Dynamic;
         let is_musl = is_dynamic && self.interpreter.as_deref().is_some_and(is_musl);
         match self {
-            Program { foreign: Some(machine), .. } => Some(Obstacle::Foreign(machine.clone())),
+            ProgramFile { foreign: Some(machine), .. } => Some(Obstacle::Foreign(machine.clone())),
             _ if is_musl => Some(Obstacle::Musl),
-            Program { kind: Kind::Static, .. } => Some(Obstacle::Static),
-            Program { mpi_inside: true, .. } => Some(Obstacle::MpiInside),
-            Program { privileged: true, .. } => Some(Obstacle::Privileged),
+            ProgramFile { kind: ProgramKind::Static, .. } => Some(Obstacle::Static),
+            ProgramFile { mpi_inside: true, .. } => Some(Obstacle::MpiInside),
+            ProgramFile { privileged: true, .. } => Some(Obstacle::Privileged),
             _ => None,
         }
     }
@@ -117,7 +117,7 @@ impl Program {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ProgramKind {
     /// Started by the loader: can be profiled
     Dynamic,
     /// No loader, no LD_PRELOAD
@@ -141,12 +141,12 @@ pub struct MpiLibrary {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn inspect(path: &Path) -> std::io::Result<Program> {
+pub fn inspect(path: &Path) -> std::io::Result<ProgramFile> {
     let mut data = Vec::new();
     open_regular(path)?.read_to_end(&mut data)?;
-    let mut program = Program {
+    let mut program = ProgramFile {
         path: path.into(),
-        kind: if data.starts_with(b"#!") { Kind::Script } else { Kind::Other },
+        kind: if data.starts_with(b"#!") { ProgramKind::Script } else { ProgramKind::Other },
         privileged: is_privileged(path),
         debug_info: false,
         mpi: Vec::new(),
@@ -213,7 +213,7 @@ fn named_interpreter(data: &[u8]) -> Option<PathBuf> {
 /// Fills in what the ELF file says, and returns the loader that it names.
 fn inspect_elf<E: FileHeader<Endian = object::Endianness>>(
     data: &[u8],
-    program: &mut Program,
+    program: &mut ProgramFile,
 ) -> Option<PathBuf> {
     let file = ElfFile::<E>::parse(data).ok()?;
     let has = |name: &str| file.section_by_name(name).is_some_and(|section| section.size() > 0);
@@ -233,7 +233,7 @@ fn inspect_elf<E: FileHeader<Endian = object::Endianness>>(
     program.mpi_inside = file.symbols().any(|symbol| defines(&symbol))
         || file.dynamic_symbols().any(|symbol| defines(&symbol));
     let interpreter = interpreter::<E>(data);
-    program.kind = if interpreter.is_some() { Kind::Dynamic } else { Kind::Static };
+    program.kind = if interpreter.is_some() { ProgramKind::Dynamic } else { ProgramKind::Static };
     interpreter
 }
 
@@ -255,7 +255,7 @@ fn machine_name(machine: u16, is_64: bool) -> String {
 }
 
 /// Fills in which MPI the program loads, and what its loader does not find.
-fn list_libraries(interpreter: &Path, program: &mut Program) {
+fn list_libraries(interpreter: &Path, program: &mut ProgramFile) {
     for (name, path) in libraries(interpreter, &program.path) {
         match &path {
             Some(path) => program.places.push(path.clone()),
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn this_very_program_is_dynamic() {
         let program = inspect(&std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(program.kind, Kind::Dynamic);
+        assert_eq!(program.kind, ProgramKind::Dynamic);
         assert!(!program.privileged && program.mpi.is_empty() && program.missing.is_empty());
     }
 
@@ -403,7 +403,7 @@ mod tests {
         let path = directory.path().join("script");
         std::fs::write(&path, "#! /usr/bin/env python3\nprint()\n").unwrap();
         let program = inspect(&path).unwrap();
-        assert_eq!(program.kind, Kind::Script);
+        assert_eq!(program.kind, ProgramKind::Script);
         assert_eq!(program.interpreter.as_deref(), Some(Path::new("/usr/bin/env")));
         assert_eq!(program.obstacle(), None);
     }

@@ -119,12 +119,12 @@ fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<R
     let bar = progress_bar(&leftovers, progress);
     let copies = Mutex::new(Copies::default());
     let pool = ThreadPoolBuilder::new().num_threads(leftovers.len().clamp(1, WORKERS)).build()?;
-    let results: Vec<anyhow::Result<node::Outcome>> = pool.install(|| {
+    let results: Vec<anyhow::Result<node::NodeRecovery>> = pool.install(|| {
         let each = leftovers.par_iter().with_max_len(1);
         each.map(|leftover| match leftover {
             Leftover::Rank(spool) => spool
                 .recover(intent, &bar, &copies)
-                .map(|recovered| node::Outcome { recovered, left: Vec::new() }),
+                .map(|recovered| node::NodeRecovery { recovered, left: Vec::new() }),
             Leftover::Node(node) => node.recover(intent, &bar, &copies),
         })
         .collect()
@@ -134,7 +134,7 @@ fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<R
     let mut summary = RecoverSummary { copies, ..RecoverSummary::default() };
     for result in results {
         match result {
-            Ok(node::Outcome { recovered, left }) => {
+            Ok(node::NodeRecovery { recovered, left }) => {
                 summary.recovered.extend(recovered);
                 summary.left.extend(left);
             }
@@ -218,7 +218,7 @@ fn progress_bar(leftovers: &[Leftover], wanted: bool) -> ProgressBar {
 /// What is to become a database.
 enum Leftover {
     Rank(LeftSpool),
-    Node(node::Node),
+    Node(node::NodeSpools),
 }
 
 impl Leftover {
@@ -251,7 +251,7 @@ fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
         let alone = |spool| LeftSpool { spool, database: database.clone(), elsewhere: None };
         match db::parse_name(&name) {
             Some((FileKey::Node { .. }, "spool-at")) => {
-                leftovers.push(match node::Node::read(&path) {
+                leftovers.push(match node::NodeSpools::read(&path) {
                     Some(node) => Leftover::Node(node),
                     None => Leftover::Rank(alone(path)), // which is said of it
                 })

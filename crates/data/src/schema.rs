@@ -59,7 +59,7 @@ impl Offsets {
     }
 
     /// What is added to the ids of a numbered table.
-    pub fn of(&self, table: &str) -> i64 {
+    pub fn offset(&self, table: &str) -> i64 {
         NUMBERED.iter().position(|name| *name == table).map_or(0, |at| self.ids[at])
     }
 
@@ -91,11 +91,11 @@ pub struct Relation {
     /// `table` or `view`
     pub kind: String,
     pub comment: String,
-    pub columns: Vec<Column>,
+    pub columns: Vec<ColumnComment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Column {
+pub struct ColumnComment {
     pub name: String,
     pub comment: String,
 }
@@ -128,11 +128,13 @@ pub fn relations() -> rusqlite::Result<Vec<Relation>> {
         .collect()
 }
 
-fn columns(connection: &Connection, relation: &str) -> rusqlite::Result<Vec<Column>> {
+fn columns(connection: &Connection, relation: &str) -> rusqlite::Result<Vec<ColumnComment>> {
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let names = statement.query_map([relation], |row| row.get::<_, String>(0))?;
     names
-        .map(|name| name.map(|name| Column { comment: column_comment(relation, &name), name }))
+        .map(|name| {
+            name.map(|name| ColumnComment { comment: column_comment(relation, &name), name })
+        })
         .collect()
 }
 

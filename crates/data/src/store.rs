@@ -233,7 +233,7 @@ pub fn convert(
     let (from, to) = (c_path(spool)?, c_path(database)?);
     let mut error = [0 as c_char; 1024];
     let mut result = Converted::default();
-    let mut context = Progress { progress, told: 0 };
+    let mut context = StoreProgress { progress, told: 0 };
     // SAFETY: paths end with a zero; `result` and `error` are as large as the callee is told; the callback is called
     // only during the call, with the context given here.
     let code = unsafe {
@@ -273,7 +273,7 @@ pub fn convert_all(
     let mut all: Vec<StoreSpool> = paths.iter().map(one).collect();
     let to = c_path(database)?;
     let mut error = [0 as c_char; 1024];
-    let mut context = Progress { progress, told: 0 };
+    let mut context = StoreProgress { progress, told: 0 };
     // SAFETY: as in convert(); `all` has as many elements as is said, whose paths live as long as `paths`.
     let code = unsafe {
         store_convert_all(
@@ -296,14 +296,14 @@ pub fn convert_all(
     Ok(all.into_iter().map(outcome).collect())
 }
 
-struct Progress<'a> {
+struct StoreProgress<'a> {
     progress: &'a mut dyn FnMut(u64),
     told: u64,
 }
 
 unsafe extern "C" fn on_progress(context: *mut c_void, done: u64, _total: u64) {
     // SAFETY: `context` is the Progress that convert() passed, which nobody else uses during the call.
-    let context = unsafe { &mut *context.cast::<Progress<'_>>() };
+    let context = unsafe { &mut *context.cast::<StoreProgress<'_>>() };
     (context.progress)(done.saturating_sub(context.told));
     context.told = done;
 }

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use self::groups::Levels;
-pub use self::groups::{Difference, Group};
+pub use self::groups::{AlikeGroup, Difference};
 use self::measure::Compared;
-pub use self::measure::{Measure, Unit};
-use crate::overlap::groups::RankRow as OverlapRow;
+pub use self::measure::{Measure, MeasureUnit};
+use crate::overlap::groups::RankOverlap as OverlapRow;
 use crate::totals::RankRow;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_trace::stats::{median, quantile};
@@ -32,7 +32,7 @@ const NEARLY_ALIKE: f64 = 0.05;
 /// What ranks have in common. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alike {
-    pub verdict: Verdict,
+    pub verdict: Likeness,
     /// Ranks that were compared.
     pub ranks: usize,
     /// Nodes that they were on.
@@ -42,7 +42,7 @@ pub struct Alike {
     /// Of every measure that is not the same nothing on all ranks.
     pub distributions: Vec<Distribution>,
     /// The largest group first; then those that differ most from it first.
-    pub groups: Vec<Group>,
+    pub groups: Vec<AlikeGroup>,
     /// Ranks that are in none of `groups`, as there are too many of these.
     pub ungrouped: usize,
 }
@@ -50,7 +50,7 @@ pub struct Alike {
 /// What can be said of all ranks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Likeness {
     /// Fewer ranks than a spread can be told of.
     Few,
     /// They differ by next to nothing.
@@ -87,7 +87,7 @@ impl Alike {
             let values = measure::of_totals(row);
             Compared { rank: *rank, host, run_ns: totals.run_ns, values }
         };
-        Alike::of(&Measure::OF_TOTALS, rows.iter().map(compared).collect())
+        Alike::compare(&Measure::OF_TOTALS, rows.iter().map(compared).collect())
     }
 
     /// By exposed time, its causes, requests and bytes.
@@ -96,10 +96,10 @@ impl Alike {
             let OverlapRow { rank, host, run_ns, .. }: &OverlapRow = row;
             Compared { rank: *rank, host, run_ns: *run_ns, values: measure::of_overlap(row) }
         };
-        Alike::of(&Measure::OF_OVERLAP, rows.iter().map(compared).collect())
+        Alike::compare(&Measure::OF_OVERLAP, rows.iter().map(compared).collect())
     }
 
-    fn of(measures: &[Measure], mut ranks: Vec<Compared<'_>>) -> Alike {
+    fn compare(measures: &[Measure], mut ranks: Vec<Compared<'_>>) -> Alike {
         ranks.sort();
         let run_ns = median(ranks.iter().map(|it| it.run_ns.0 as f64).collect()).unwrap_or(0.0);
         let sorted: Vec<Vec<f64>> = (0..measures.len())
@@ -118,7 +118,7 @@ impl Alike {
             .filter_map(|at| distribution(measures[at], at, &ranks, &sorted[at]))
             .collect();
         let mut alike = Alike {
-            verdict: Verdict::Few,
+            verdict: Likeness::Few,
             ranks: ranks.len(),
             hosts: ranks.iter().map(|it| it.host).collect::<BTreeSet<_>>().len(),
             run_ns: Nanos(run_ns as i64),
@@ -134,17 +134,17 @@ impl Alike {
 
     fn group(&mut self, levels: &[Levels], ranks: &[Compared<'_>]) {
         match groups::find(levels, ranks, self.run_ns) {
-            None => (self.verdict, self.ungrouped) = (Verdict::Different, ranks.len()),
+            None => (self.verdict, self.ungrouped) = (Likeness::Different, ranks.len()),
             Some(groups) if groups.len() == 1 => {
                 self.verdict = match self.distributions.iter().all(|it| it.is_narrow(self.run_ns)) {
-                    true => Verdict::Alike,
-                    false => Verdict::Spread,
+                    true => Likeness::Alike,
+                    false => Likeness::Spread,
                 };
                 self.groups = groups;
             }
             Some(mut groups) => {
                 groups.truncate(groups::MOST);
-                self.verdict = Verdict::Groups;
+                self.verdict = Likeness::Groups;
                 self.ungrouped =
                     ranks.len() - groups.iter().map(|group| group.count).sum::<usize>();
                 self.groups = groups;
@@ -156,9 +156,9 @@ impl Alike {
 /// What differences are worth telling.
 fn least(measure: Measure, sorted: &[f64], run_ns: f64) -> f64 {
     match measure.unit() {
-        Unit::Nanoseconds => (WORTH_TELLING * run_ns).max(1.0),
-        Unit::Requests => (MUCH_OF_A_COUNT * quantile(sorted, 0.5).unwrap_or(0.0)).max(10.0),
-        Unit::Bytes => (MUCH_OF_A_COUNT * quantile(sorted, 0.5).unwrap_or(0.0)).max(1024.0),
+        MeasureUnit::Nanoseconds => (WORTH_TELLING * run_ns).max(1.0),
+        MeasureUnit::Requests => (MUCH_OF_A_COUNT * quantile(sorted, 0.5).unwrap_or(0.0)).max(10.0),
+        MeasureUnit::Bytes => (MUCH_OF_A_COUNT * quantile(sorted, 0.5).unwrap_or(0.0)).max(1024.0),
     }
 }
 
@@ -201,7 +201,7 @@ impl Distribution {
     fn is_narrow(&self, run_ns: Nanos) -> bool {
         let width = (self.max - self.min) as f64;
         match self.measure.unit() {
-            Unit::Nanoseconds => width <= NEARLY_ALIKE * run_ns.0 as f64,
+            MeasureUnit::Nanoseconds => width <= NEARLY_ALIKE * run_ns.0 as f64,
             _ => width <= MUCH_OF_A_COUNT * self.median as f64,
         }
     }

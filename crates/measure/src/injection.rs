@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use self::automatic::Automatic;
-pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
+pub use self::gain::{Gain, GainVerdict, WholeGain, LEAST_SLOTS};
 use self::places::post_addresses;
 pub use self::places::{PostAddress, PostPath};
 use lapscope_data::model::{Nanos, Rank};
@@ -32,7 +32,7 @@ use lapscope_trace::injected::{RankInjection, Tests};
 pub struct Injection {
     /// Ranks that were asked to inject.
     pub ranks: Vec<RankInjection>,
-    pub totals: Totals,
+    pub totals: InjectionTotals,
     /// Call sites whose requests are long enough; those that gain or lose most first, then those with most tests.
     pub sites: Vec<SiteInjection>,
     /// Length of the slots that are on or off, in an A/B run.
@@ -45,7 +45,7 @@ pub struct Injection {
 
 /// All ranks that were asked to inject.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Totals {
+pub struct InjectionTotals {
     #[serde(flatten)]
     pub tests: Tests,
     pub spent_ns: Nanos,
@@ -110,7 +110,8 @@ fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -
     });
     let ab_slot_ns = arms.as_ref().map(Arms::slot);
     let whole = arms.as_ref().map(gain::of_program);
-    let automatic = Automatic::of(ranks.iter().filter_map(|rank| rank.page.clone()).collect());
+    let automatic =
+        Automatic::from_pages(ranks.iter().filter_map(|rank| rank.page.clone()).collect());
     Injection { ranks, totals, sites, ab_slot_ns, whole, automatic }
 }
 
@@ -133,8 +134,8 @@ fn sum_sites(files: &[FileInjection]) -> BTreeMap<SiteId, SiteSum> {
     sums
 }
 
-fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<SiteId, SiteSum>) -> Totals {
-    let mut totals = Totals::default();
+fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<SiteId, SiteSum>) -> InjectionTotals {
+    let mut totals = InjectionTotals::default();
     sums.values().for_each(|sum| totals.tests += sum.tests);
     totals.spent_ns = ranks.iter().map(|rank| rank.spent_ns).sum();
     totals.run_ns = ranks.iter().map(|rank| rank.run_ns).sum();

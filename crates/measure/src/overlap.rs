@@ -20,22 +20,24 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use self::found::Slices;
-use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
+use self::groups::{
+    KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
+};
 pub use self::measured::Measured;
 use self::sampled::Sampled;
 pub use self::side::EagerLimits;
 use self::side::Sides;
-use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
+use self::sums::{BlockingNumbers, BlockingSums, OverlapNumbers, Sums};
 pub(crate) use self::walk::reference_time;
 use self::walk::Walk;
 use self::witness::Witness;
-use crate::reference::{Description, Reference, Source};
+use crate::reference::{Description, Reference, ReferenceSource};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::problem::Problem;
-use lapscope_trace::stretch::Named as NamedStretch;
+use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::{Clocks, Matching, Trace};
 
 /// Parts into which the run is cut over time.
@@ -52,14 +54,14 @@ pub struct Overlap {
     pub reference: ReferenceSays,
     pub clocks: Clocks,
     pub matching: Matching,
-    pub totals: Totals,
+    pub totals: OverlapTotals,
     pub kinds: Vec<KindRow>,
     /// Requests by the call site that made them; those that were waited for longest first.
     pub sites: Vec<SiteRow>,
     pub site_count: usize,
     pub sizes: Vec<SizeRow>,
     pub localities: Vec<LocalityRow>,
-    pub ranks: Vec<RankRow>,
+    pub ranks: Vec<RankOverlap>,
     pub over_time: Vec<TimeRow>,
     /// Where only a part of the run has rows, and chance has drawn it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,11 +81,11 @@ pub struct ReferenceSays {
 
 /// All requests.
 #[derive(Debug, Clone, Serialize)]
-pub struct Totals {
+pub struct OverlapTotals {
     /// MPI_Init to MPI_Finalize, summed over the ranks that were asked for.
     pub run_ns: Nanos,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
     /// Completing time of requests whose start was not seen; not part of `exposed_ns`.
     pub unattributed_ns: Nanos,
 }
@@ -99,7 +101,7 @@ pub struct Blocking {
 
 /// What the user asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct OverlapOptions<'a> {
     /// Call sites wanted; 0 means all.
     pub top: usize,
     /// Ranks wanted; none means all.
@@ -152,7 +154,7 @@ impl Overlap {
         trace: &Trace,
         reference: &Reference,
         measured: &Measured,
-        options: Options<'_>,
+        options: OverlapOptions<'_>,
         names: &mut dyn NameFrames,
     ) -> Overlap {
         let mut totals = Sums::default();
@@ -163,7 +165,7 @@ impl Overlap {
         }
         let unattributed = measured.ranks.values().map(|rank| rank.unattributed).sum();
         let run_ns = measured.places().map(|place| trace.run_time(place)).sum();
-        let mut named = Named::new(trace, measured, names);
+        let mut named = NamedSites::new(trace, measured, names);
         let mut sites = named.sites();
         let mut blocking_sites = named.blocking();
         let (site_count, blocking_count) = (sites.len(), blocking_sites.len());
@@ -178,7 +180,7 @@ impl Overlap {
             .sum();
         let mut notes = reference_notes(reference, &totals, generalized);
         notes.extend(summary_note(trace));
-        let sampled = Sampled::of(&measured.slots);
+        let sampled = Sampled::estimate(&measured.slots);
         notes.extend(sampled.as_ref().and_then(Sampled::sentence));
         Overlap {
             json_version: JSON_VERSION,
@@ -188,9 +190,9 @@ impl Overlap {
             reference: ReferenceSays { description: reference.describe(), notes },
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
-            totals: Totals {
+            totals: OverlapTotals {
                 run_ns,
-                numbers: Numbers::from(&totals),
+                numbers: OverlapNumbers::from(&totals),
                 unattributed_ns: Nanos(unattributed),
             },
             kinds: groups::kinds(measured),
@@ -233,7 +235,7 @@ fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Ve
     if transfers == 0 && generalized > 0 {
         return notes;
     }
-    if reference.source == Source::None || reference.is_empty() {
+    if reference.source == ReferenceSource::None || reference.is_empty() {
         notes.push(
             "not enough data for reference times: overlap is not known; measure them with: lapscope calibrate -- \
              <launch line>"

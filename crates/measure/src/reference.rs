@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use bins::Bins;
-pub use bins::Point;
+pub use bins::ReferencePoint;
 pub use curve::Curve;
 pub use quicker::{Disagreement, Which};
 pub use samples::Samples;
@@ -68,7 +68,7 @@ pub struct CollectiveSample<'a> {
 /// Where reference times come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Source {
+pub enum ReferenceSource {
     /// `lapscope calibrate`.
     Calibration {
         file: PathBuf,
@@ -105,7 +105,7 @@ impl Estimate {
         Estimate { ns, low_ns: whole(low_ns).min(ns), high_ns: whole(high_ns).max(ns) }
     }
 
-    fn of(point: &Point) -> Estimate {
+    fn from_point(point: &ReferencePoint) -> Estimate {
         Estimate::new(point.ns, point.low_ns, point.high_ns)
     }
 
@@ -125,7 +125,7 @@ impl Estimate {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     #[serde(skip)]
-    pub source: Source,
+    pub source: ReferenceSource,
     /// Of the time in which the ranks that were measured could have run, the share in which they had a processor, where times
     /// are of transfers that this disturbed; `None`: none is, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,14 +141,14 @@ pub struct Reference {
 impl Reference {
     /// What messages share, where that was measured.
     pub fn sharing(&self, locality: Locality) -> Option<Sharing> {
-        Sharing::of(self.at_once.get(&locality)?)
+        Sharing::fit(self.at_once.get(&locality)?)
     }
 
     /// Time and memory hardly depend on the number of samples.
     pub fn fit<'a>(
         samples: impl IntoIterator<Item = Sample>,
         collectives: impl IntoIterator<Item = CollectiveSample<'a>>,
-        source: Source,
+        source: ReferenceSource,
     ) -> Reference {
         let mut fit = Fit::default();
         for (key, sample) in (0..).zip(samples) {
@@ -194,9 +194,9 @@ impl Reference {
                 let times = times(*locality, point.bytes);
                 let [ns, low_ns, high_ns] =
                     [point.ns, point.low_ns, point.high_ns].map(|ns| ns * times);
-                Point { ns, low_ns, high_ns, ..*point }
+                ReferencePoint { ns, low_ns, high_ns, ..*point }
             });
-            *curve = Curve::from(points.collect::<Vec<Point>>());
+            *curve = Curve::from(points.collect::<Vec<ReferencePoint>>());
         }
         scaled
     }
@@ -233,12 +233,12 @@ impl Reference {
     }
 
     /// The measured points of a locality.
-    pub fn points(&self, locality: Locality) -> &[Point] {
+    pub fn points(&self, locality: Locality) -> &[ReferencePoint] {
         self.localities.get(&locality).map_or(&[], Curve::points)
     }
 
     /// Every collective that was measured: its call, its ranks, its points.
-    pub fn collective_points(&self) -> impl Iterator<Item = (&str, u32, &[Point])> {
+    pub fn collective_points(&self) -> impl Iterator<Item = (&str, u32, &[ReferencePoint])> {
         self.collectives.iter().flat_map(|(call, curves)| {
             curves.iter().map(|(ranks, curve)| (call.as_str(), *ranks, curve.points()))
         })
@@ -251,7 +251,7 @@ impl Reference {
             .iter()
             .map(|(locality, curve)| LocalityDescription {
                 locality: *locality,
-                coverage: Coverage::of(curve.points().iter()),
+                coverage: Coverage::measure(curve.points().iter()),
             })
             .collect();
         let all = self.collective_points().flat_map(|(_, _, points)| points);
@@ -260,7 +260,7 @@ impl Reference {
             processor_share: self.processor_share,
             samples: localities.iter().map(|locality| locality.coverage.samples).sum(),
             localities,
-            collectives: Coverage::of(all),
+            collectives: Coverage::measure(all),
         }
     }
 }
@@ -330,9 +330,9 @@ impl Fit {
         self
     }
 
-    fn finish(self, source: Source) -> Reference {
-        let is_run = source == Source::Run;
-        let curve_of = |points: Vec<Point>| {
+    fn finish(self, source: ReferenceSource) -> Reference {
+        let is_run = source == ReferenceSource::Run;
+        let curve_of = |points: Vec<ReferencePoint>| {
             let mut curve = Curve::from(points);
             curve.mark(is_run);
             curve
@@ -353,7 +353,7 @@ impl Fit {
             }
         }
         if reference.is_empty() {
-            reference.source = Source::None;
+            reference.source = ReferenceSource::None;
         }
         reference
     }
@@ -362,7 +362,7 @@ impl Fit {
 /// Where a [`Reference`] comes from and what it covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
-    pub source: Source,
+    pub source: ReferenceSource,
     /// As [`Reference::processor_share`].
     pub processor_share: Option<f64>,
     /// Transfers measured, on all localities.
@@ -401,14 +401,14 @@ pub struct OfRun {
 }
 
 impl Coverage {
-    fn of<'a>(points: impl Iterator<Item = &'a Point>) -> Coverage {
-        let points: Vec<&Point> = points.collect();
+    fn measure<'a>(points: impl Iterator<Item = &'a ReferencePoint>) -> Coverage {
+        let points: Vec<&ReferencePoint> = points.collect();
         let mut spreads: Vec<f64> = points
             .iter()
-            .filter(|point| Estimate::of(point).is_low_known())
+            .filter(|point| Estimate::from_point(point).is_low_known())
             .map(|point| (point.high_ns - point.low_ns) / point.high_ns.max(point.ns))
             .collect();
-        let bytes = |point: &&Point| point.bytes.round() as u64;
+        let bytes = |point: &&ReferencePoint| point.bytes.round() as u64;
         let own = || points.iter().copied().filter(|point| point.of_run);
         let of_run = own().map(|point| bytes(&point)).min().map(|min_bytes| OfRun {
             sizes: own().count() as u64,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::overlap::sums::Part;
+use crate::overlap::sums::OverlapTimes;
 use lapscope_data::model::{Category, Frame, Nanos};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{name_path, FrameName, NameFrames};
@@ -31,7 +31,7 @@ pub enum SiteKind {
 
 impl SiteKind {
     /// `None` for what lies outside of the run time.
-    pub fn of(category: Category) -> Option<SiteKind> {
+    pub fn from_category(category: Category) -> Option<SiteKind> {
         match category {
             Category::Posting => Some(SiteKind::Request),
             Category::BlockingPointToPoint => Some(SiteKind::Blocking),
@@ -48,7 +48,7 @@ impl SiteKind {
 
 /// Order of call sites, largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum SiteRanking {
     /// Time inside MPI
     #[default]
     Time,
@@ -82,22 +82,22 @@ type SiteKey = (SiteId, SiteKind);
 
 /// The sites at which a run's time is counted once, the first in `order` first. Completing calls are left out: their time
 /// is with the requests that they ended.
-pub fn group_sites(run: &RunSums, order: Order) -> Vec<SiteSums> {
+pub fn group_sites(run: &RunSums, order: SiteRanking) -> Vec<SiteSums> {
     group(run, order, |kind| kind != SiteKind::Completing)
 }
 
 /// The sites that end requests, those that took longest first.
 pub fn group_completing(run: &RunSums) -> Vec<SiteSums> {
-    group(run, Order::Time, |kind| kind == SiteKind::Completing)
+    group(run, SiteRanking::Time, |kind| kind == SiteKind::Completing)
 }
 
-fn group(run: &RunSums, order: Order, is_wanted: impl Fn(SiteKind) -> bool) -> Vec<SiteSums> {
+fn group(run: &RunSums, order: SiteRanking, is_wanted: impl Fn(SiteKind) -> bool) -> Vec<SiteSums> {
     let mut index: HashMap<SiteKey, usize> = HashMap::new();
     let mut sites: Vec<SiteSums> = Vec::new();
     let mut ranks: Vec<BTreeSet<usize>> = Vec::new();
     let mut site_of_entry: Vec<Option<usize>> = Vec::with_capacity(run.entries.len());
     for entry in &run.entries {
-        let kind = SiteKind::of(run.category(entry)).filter(|kind| is_wanted(*kind));
+        let kind = SiteKind::from_category(run.category(entry)).filter(|kind| is_wanted(*kind));
         let Some(kind) = kind.filter(|_| entry.cell.count > 0) else {
             site_of_entry.push(None);
             continue;
@@ -131,7 +131,7 @@ fn group(run: &RunSums, order: Order, is_wanted: impl Fn(SiteKind) -> bool) -> V
 fn add_measures(run: &RunSums, index: &HashMap<SiteKey, usize>, sites: &mut [SiteSums]) {
     for measure in &run.measures.sums {
         let category = run.places.call(measure.site).category();
-        let Some(kind) = SiteKind::of(category) else { continue };
+        let Some(kind) = SiteKind::from_category(category) else { continue };
         if let Some(&at) = index.get(&(measure.site, kind)) {
             let (sum, rows) = sites[at].measures.entry(measure.quantity).or_default();
             *sum = sum.saturating_add(measure.sum);
@@ -157,14 +157,14 @@ fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteS
     }
 }
 
-fn sort_sites(run: &RunSums, sites: &mut [SiteSums], order: Order) {
+fn sort_sites(run: &RunSums, sites: &mut [SiteSums], order: SiteRanking) {
     let weight = |site: &SiteSums| match order {
-        Order::Time => site.cell.time().0,
-        Order::Exposed => site.cell.completion.0,
-        Order::Posting => site.cell.inside.0,
-        Order::Calls => site.cell.count as i64,
-        Order::Bytes => site.cell.bytes.0 as i64,
-        Order::OverlapWindow => site.cell.window.0,
+        SiteRanking::Time => site.cell.time().0,
+        SiteRanking::Exposed => site.cell.completion.0,
+        SiteRanking::Posting => site.cell.inside.0,
+        SiteRanking::Calls => site.cell.count as i64,
+        SiteRanking::Bytes => site.cell.bytes.0 as i64,
+        SiteRanking::OverlapWindow => site.cell.window.0,
     };
     let place = |site: &SiteSums| {
         let place = run.places.site(site.id);
@@ -185,13 +185,13 @@ pub struct Site {
     /// Ranks that called it.
     pub ranks: usize,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: CallNumbers,
     /// For requests: the call in which most of the time went by that is shared out to them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_in: Option<CompletedIn>,
     /// What overlap says of the same calls, where it is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub overlap: Option<Part>,
+    pub overlap: Option<OverlapTimes>,
     /// What was measured besides time, where it was asked for.
     #[serde(flatten)]
     pub measures: Measures,
@@ -266,7 +266,7 @@ pub struct CompletedIn {
 
 /// A [`CallCell`] as it is shown. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Numbers {
+pub struct CallNumbers {
     pub calls: u64,
     pub bytes: u64,
     pub time_ns: Nanos,
@@ -283,10 +283,10 @@ pub struct Numbers {
     pub pending: u64,
 }
 
-impl Numbers {
+impl CallNumbers {
     /// `run_time` is that of all ranks together.
-    pub fn new(cell: &CallCell, run_time: Nanos) -> Numbers {
-        Numbers {
+    pub fn new(cell: &CallCell, run_time: Nanos) -> CallNumbers {
+        CallNumbers {
             calls: cell.count,
             bytes: cell.bytes.0,
             time_ns: cell.time(),
@@ -335,7 +335,7 @@ pub fn name_site(
         kind: sums.kind,
         site,
         ranks: sums.ranks,
-        numbers: Numbers::new(&sums.cell, run_time),
+        numbers: CallNumbers::new(&sums.cell, run_time),
         completed_in,
         overlap: None,
         measures: Measures::new(run, sums),

@@ -17,7 +17,7 @@ use crate::reference::Reference;
 use cells::{Cells, SizeCell};
 pub use cumulative::{Cumulative, CumulativeVerdict};
 pub use declared::{Declared, DeclaredBy, Governing};
-use evidence::{Completion, Post};
+use evidence::{Completion, PostOutcome};
 use lapscope_data::model::Rank;
 use lapscope_trace::{Locality, Trace};
 pub use sentences::{locality_words, progress_differs};
@@ -36,7 +36,7 @@ const SHARE_CERTAIN: f64 = 0.02;
 /// What is known of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum LimitVerdict {
     /// It lies between the two sizes.
     Bracket,
     /// As `Bracket`, but they are far apart.
@@ -54,7 +54,7 @@ pub enum Verdict {
 /// A limit, in bytes, and what speaks for it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Threshold {
-    pub verdict: Verdict,
+    pub verdict: LimitVerdict,
     pub largest_eager_bytes: Option<u64>,
     pub smallest_waiting_bytes: Option<u64>,
     /// Messages up to the first size that did not wait; from the second on that did.
@@ -153,23 +153,28 @@ impl Thresholds {
         ranks: &[Rank],
         declared: Vec<Declared>,
     ) -> Thresholds {
-        Evidence::of(trace, reference, ranks, false).thresholds(trace, declared)
+        ThresholdEvidence::collect(trace, reference, ranks, false).thresholds(trace, declared)
     }
 }
 
 /// What the messages of some ranks show; what is merged in any order comes to the same.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Evidence(collect::ByLocality);
+pub struct ThresholdEvidence(collect::ByLocality);
 
-impl Evidence {
+impl ThresholdEvidence {
     /// Of messages that `ranks` of the trace's focus sent, all of them when there are none; of the whole run, or `in_stretch`.
-    pub fn of(trace: &Trace, reference: &Reference, ranks: &[Rank], in_stretch: bool) -> Evidence {
-        Evidence(collect::collect(trace, reference, ranks, in_stretch))
+    pub fn collect(
+        trace: &Trace,
+        reference: &Reference,
+        ranks: &[Rank],
+        in_stretch: bool,
+    ) -> ThresholdEvidence {
+        ThresholdEvidence(collect::collect(trace, reference, ranks, in_stretch))
     }
 
     #[must_use]
-    pub fn merge(self, other: Evidence) -> Evidence {
-        Evidence(collect::merge(self.0, other.0))
+    pub fn merge(self, other: ThresholdEvidence) -> ThresholdEvidence {
+        ThresholdEvidence(collect::merge(self.0, other.0))
     }
 
     /// What all of it says.
@@ -194,17 +199,17 @@ const WAITED: [Completion; 2] = [Completion::WaitedForReceive, Completion::Waite
 
 /// Which messages count, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum View {
+enum ThresholdView {
     /// For the receive. Sends that were done while a receiver who had posted was computing count as eager, or not at all.
     Rendezvous { with_no_progress: bool },
     /// For the receiver to be inside MPI.
     ReceiverProgress,
 }
 
-impl View {
+impl ThresholdView {
     fn row(self, cell: &SizeCell) -> SplitRow {
         let (eager, waited) = match self {
-            View::Rendezvous { with_no_progress: true } => {
+            ThresholdView::Rendezvous { with_no_progress: true } => {
                 let without_receiver_progress =
                     cell.completion(&[Completion::WithoutReceiverProgress]);
                 (
@@ -212,10 +217,10 @@ impl View {
                     cell.completion(&WAITED),
                 )
             }
-            View::Rendezvous { with_no_progress: false } => {
+            ThresholdView::Rendezvous { with_no_progress: false } => {
                 (cell.completion(&BEFORE_RECEIVE), cell.completion(&WAITED))
             }
-            View::ReceiverProgress => {
+            ThresholdView::ReceiverProgress => {
                 let after_receiver_progress = cell.completion(&[Completion::AfterReceiverProgress]);
                 (
                     cell.completion(&BEFORE_RECEIVER),
@@ -243,12 +248,12 @@ fn of_locality(
 ) -> LocalityThresholds {
     let together: Vec<SizeCell> = cells.iter().copied().collect();
     let sizes = by_size(&together);
-    let progress = View::ReceiverProgress.split(&sizes);
+    let progress = ThresholdView::ReceiverProgress.split(&sizes);
     let is_apart = is_apart(&sizes);
     let (rendezvous, cumulative) = if is_apart {
         (
             apart::split(&sizes, progress.largest_eager),
-            cumulative::find(&together, View::ReceiverProgress),
+            cumulative::find(&together, ThresholdView::ReceiverProgress),
         )
     } else {
         let view = choose_view(&sizes);
@@ -269,8 +274,8 @@ fn of_locality(
         .iter()
         .map(|cell| SplitRow {
             sizes: cell.bytes,
-            eager: cell.post(Post::Returned),
-            waited: cell.post(Post::Waited),
+            eager: cell.post(PostOutcome::Returned),
+            waited: cell.post(PostOutcome::Waited),
         })
         .filter(|row| row.total() > 0)
         .collect();
@@ -293,7 +298,7 @@ fn of_locality(
 fn rendezvous_of_one(
     together: &[SizeCell],
     sizes: &[SizeCell],
-    view: View,
+    view: ThresholdView,
     cumulative: &Cumulative,
 ) -> Split {
     match cumulative.largest_eager_bytes {
@@ -329,9 +334,11 @@ fn is_apart(sizes: &[SizeCell]) -> bool {
 
 /// Sends that were done while a receiver who had posted was computing are left out where they contradict the others: then
 /// somebody else moves messages, and they say nothing of who waits for a receive.
-fn choose_view(sizes: &[SizeCell]) -> View {
-    let (all, certain) =
-        (View::Rendezvous { with_no_progress: true }, View::Rendezvous { with_no_progress: false });
+fn choose_view(sizes: &[SizeCell]) -> ThresholdView {
+    let (all, certain) = (
+        ThresholdView::Rendezvous { with_no_progress: true },
+        ThresholdView::Rendezvous { with_no_progress: false },
+    );
     let (with, without) = (all.split(sizes), certain.split(sizes));
     let share = |split: &Split| split.contradictions as f64 / split.evidence().max(1) as f64;
     let is_better = share(&with) > 0.05 && share(&without) < share(&with) / 2.0;
@@ -344,12 +351,14 @@ fn choose_view(sizes: &[SizeCell]) -> View {
 
 fn threshold(split: &Split) -> Threshold {
     let verdict = match (split.largest_eager, split.smallest_waiting) {
-        _ if split.is_unclear => Verdict::Unclear,
-        (None, None) => Verdict::NoEvidence,
-        (Some(_), None) => Verdict::AlwaysEager,
-        (None, Some(_)) => Verdict::AlwaysWaits,
-        (Some(low), Some(high)) if high > WIDE * low.max(WIDE * WIDE) => Verdict::NotEnoughSizes,
-        _ => Verdict::Bracket,
+        _ if split.is_unclear => LimitVerdict::Unclear,
+        (None, None) => LimitVerdict::NoEvidence,
+        (Some(_), None) => LimitVerdict::AlwaysEager,
+        (None, Some(_)) => LimitVerdict::AlwaysWaits,
+        (Some(low), Some(high)) if high > WIDE * low.max(WIDE * WIDE) => {
+            LimitVerdict::NotEnoughSizes
+        }
+        _ => LimitVerdict::Bracket,
     };
     Threshold {
         verdict,
@@ -369,8 +378,8 @@ fn size_counts(cell: &SizeCell) -> SizeCounts {
     SizeCounts {
         from_bytes: cell.bytes.least,
         to_bytes: cell.bytes.most,
-        post_returned: cell.post(Post::Returned),
-        post_waited: cell.post(Post::Waited),
+        post_returned: cell.post(PostOutcome::Returned),
+        post_waited: cell.post(PostOutcome::Waited),
         early: count(Completion::Early),
         without_receiver_progress: count(Completion::WithoutReceiverProgress),
         eager: count(Completion::Eager),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::overlap::sums::Part;
-use crate::sites::Numbers;
+use crate::overlap::sums::OverlapTimes;
+use crate::sites::CallNumbers;
 use lapscope_data::model::{Bytes, Category, Kind, Nanos, Transfers};
 use lapscope_trace::sums::cell::CallCell;
 use lapscope_trace::sums::combine::{Entry, RunSums};
@@ -18,10 +18,10 @@ pub struct SizeClass {
     /// The first size that is too large.
     pub below_bytes: u64,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: CallNumbers,
     /// What overlap says of the same transfers, where it is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub overlap: Option<Part>,
+    pub overlap: Option<OverlapTimes>,
 }
 
 /// What is put together in one table of sizes.
@@ -58,7 +58,7 @@ pub fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
             kind,
             from_bytes: class.checked_sub(1).map_or(0, |exponent| 1 << exponent.min(63)),
             below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
-            numbers: Numbers::new(&cell, run_time),
+            numbers: CallNumbers::new(&cell, run_time),
             overlap: None,
         })
         .collect()

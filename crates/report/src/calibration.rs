@@ -13,7 +13,9 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::loggps::LogGps;
-use lapscope_measure::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
+use lapscope_measure::reference::{
+    ends, Disagreement, Reference, ReferenceSource, TakenLocality, Which,
+};
 use lapscope_trace::Trace;
 
 mod circumstances;
@@ -22,7 +24,7 @@ mod found;
 pub use circumstances::{recorded_environment, Circumstances};
 pub use found::{directory, keep, DIRECTORY_VARIABLE};
 
-use found::Found;
+use found::CalibrationChoice;
 
 /// Format of the files; raised when an older lapscope would misread them.
 const FORMAT: u32 = 3;
@@ -61,19 +63,19 @@ pub fn reference(
     own: Reference,
 ) -> anyhow::Result<(Reference, Vec<String>)> {
     let found = match wanted {
-        None => Found::fitting(trace, files, false),
-        Some("run") => Found::default(),
-        Some("calibration") => Found::fitting(trace, files, true),
+        None => CalibrationChoice::fitting(trace, files, false),
+        Some("run") => CalibrationChoice::default(),
+        Some("calibration") => CalibrationChoice::fitting(trace, files, true),
         Some(file) => {
             let read = Calibration::read(Path::new(file)).with_context(|| {
                 format!(
                     "--reference {file}: neither `run` nor `calibration`, nor a calibration file"
                 )
             })?;
-            Found { calibration: Some(read), file: file.into(), notes: Vec::new() }
+            CalibrationChoice { calibration: Some(read), file: file.into(), notes: Vec::new() }
         }
     };
-    let Found { calibration, file, mut notes } = found;
+    let CalibrationChoice { calibration, file, mut notes } = found;
     let Some(Calibration { created, mut times, .. }) = calibration else {
         if wanted == Some("calibration") {
             let why: String = notes.iter().map(|note| format!("; {note}")).collect();
@@ -82,14 +84,14 @@ pub fn reference(
         notes.extend(disturbed_note(&own));
         return Ok((own, notes));
     };
-    times.source = Source::Calibration { file, created };
+    times.source = ReferenceSource::Calibration { file, created };
     Ok(completed((times, notes), own))
 }
 
 /// The LogGPS parameters, by locality, of the calibration that fits; `None` where none does, or the one that fits has no
 /// parameters.
 pub fn loggps_for(trace: &Trace, files: &RunFiles) -> Option<Vec<LogGps>> {
-    let Found { calibration, .. } = Found::fitting(trace, files, false);
+    let CalibrationChoice { calibration, .. } = CalibrationChoice::fitting(trace, files, false);
     calibration.map(|calibration| calibration.loggps).filter(|all| !all.is_empty())
 }
 
@@ -108,12 +110,12 @@ fn completed(
 fn disturbed_note(reference: &Reference) -> Option<String> {
     let share = percent(reference.processor_share?);
     let (of, cure) = match reference.source {
-        Source::None => return None,
-        Source::Run => (
+        ReferenceSource::None => return None,
+        ReferenceSource::Run => (
             "this run",
             "measure with a processor for each rank: lapscope calibrate -- <launch line>",
         ),
-        Source::Calibration { .. } => {
+        ReferenceSource::Calibration { .. } => {
             ("a calibration", "calibrate again with a processor for each rank")
         }
     };

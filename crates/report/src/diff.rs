@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use crate::report::{Host, OverlapSummary, Report};
 use lapscope_advise::problem::in_short;
-use lapscope_data::db::{Configuration, Settings};
+use lapscope_data::db::{Configuration, ValuesByName};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::JSON_VERSION;
-use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
+use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, OverlapNumbers};
 use lapscope_measure::sites::{Site, SiteKind};
 
 /// One of the two runs.
 #[derive(Debug)]
-pub struct Side {
+pub struct DiffSide {
     pub report: Report,
     pub configuration: Configuration,
 }
@@ -29,8 +29,8 @@ pub struct Side {
 #[derive(Debug, Serialize)]
 pub struct Diff {
     pub json_version: u32,
-    pub a: Run,
-    pub b: Run,
+    pub a: RunIdentity,
+    pub b: RunIdentity,
     pub configuration: Vec<Change>,
     /// By the keys of `totals` of the report, and the run time of the rank that ran longest.
     pub totals: BTreeMap<&'static str, TimePair>,
@@ -45,7 +45,7 @@ pub struct Diff {
 
 /// A run as a reader would know it again.
 #[derive(Debug, Serialize)]
-pub struct Run {
+pub struct RunIdentity {
     pub run: String,
     pub command: String,
     pub started_unix_ns: i64,
@@ -131,7 +131,7 @@ impl CausePair {
         CausePair { late_partner, no_remote_progress, no_local_progress, transfer, no_processor }
     }
 
-    pub fn of(&self, cause: Cause) -> TimePair {
+    pub fn by_cause(&self, cause: Cause) -> TimePair {
         match cause {
             Cause::LatePartner => self.late_partner,
             Cause::NoRemoteProgress => self.no_remote_progress,
@@ -145,8 +145,9 @@ impl CausePair {
 impl OverlapPair {
     fn new(a: &OverlapSummary, b: &OverlapSummary) -> OverlapPair {
         let (old, new) = (&a.totals.numbers, &b.totals.numbers);
-        let fraction = |of: fn(&Numbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
-        let exposed = |numbers: &Numbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
+        let fraction =
+            |of: fn(&OverlapNumbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
+        let exposed = |numbers: &OverlapNumbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
         let blocked = |numbers: &BlockingNumbers| Cause::ALL.map(|cause| numbers.blocked_by(cause));
         OverlapPair {
             reference: TimePair::new(old.reference_ns, new.reference_ns),
@@ -197,7 +198,7 @@ pub enum Presence {
 
 impl Diff {
     /// Compares two reports with all their call sites; `top` limits how many are listed, 0 lists all.
-    pub fn new(a: &Side, b: &Side, top: usize) -> Diff {
+    pub fn new(a: &DiffSide, b: &DiffSide, top: usize) -> Diff {
         let ranks = (a.report.head.ranks, b.report.head.ranks);
         let pairs = pairing::pair(&a.report.sites, &b.report.sites);
         let mut sites: Vec<SitePair> =
@@ -211,8 +212,8 @@ impl Diff {
         sites.truncate(if top == 0 { site_count } else { top });
         Diff {
             json_version: JSON_VERSION,
-            a: Run::new(&a.report),
-            b: Run::new(&b.report),
+            a: RunIdentity::new(&a.report),
+            b: RunIdentity::new(&b.report),
             configuration: changes(a, b),
             totals: totals(&a.report, &b.report),
             overlap: OverlapPair::new(&a.report.overlap, &b.report.overlap),
@@ -224,9 +225,9 @@ impl Diff {
     }
 }
 
-impl Run {
-    fn new(report: &Report) -> Run {
-        Run {
+impl RunIdentity {
+    fn new(report: &Report) -> RunIdentity {
+        RunIdentity {
             run: report.run.clone(),
             command: report.head.command.clone(),
             started_unix_ns: report.head.started_unix_ns,
@@ -256,7 +257,7 @@ fn totals(a: &Report, b: &Report) -> BTreeMap<&'static str, TimePair> {
     of(a).into_iter().zip(of(b)).map(|((key, a), (_, b))| (key, TimePair::new(a, b))).collect()
 }
 
-fn changes(a: &Side, b: &Side) -> Vec<Change> {
+fn changes(a: &DiffSide, b: &DiffSide) -> Vec<Change> {
     let mut changes = compare(ChangeKind::Run, &facts(a), &facts(b));
     let (old, new) = (&a.configuration, &b.configuration);
     changes.extend(compare(ChangeKind::Environment, &old.environment, &new.environment));
@@ -276,9 +277,9 @@ fn changes(a: &Side, b: &Side) -> Vec<Change> {
 }
 
 /// What ran, as settings.
-fn facts(side: &Side) -> Settings {
+fn facts(side: &DiffSide) -> ValuesByName {
     let head = &side.report.head;
-    let mut facts = Settings::from([
+    let mut facts = ValuesByName::from([
         ("command".into(), head.command.clone()),
         ("ranks".into(), head.ranks.to_string()),
         ("hosts (ranks)".into(), hosts_with_ranks(&head.hosts)),
@@ -310,7 +311,7 @@ fn hosts_with_ranks(hosts: &[Host]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn compare(kind: ChangeKind, a: &Settings, b: &Settings) -> Vec<Change> {
+fn compare(kind: ChangeKind, a: &ValuesByName, b: &ValuesByName) -> Vec<Change> {
     let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
     names.sort_unstable();
     names.dedup();

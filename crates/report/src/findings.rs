@@ -12,7 +12,7 @@ use lapscope_trace::Trace;
 
 /// What is to be learned besides overlap.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct FindingsChoice {
     pub advice: bool,
     pub pictures: bool,
     /// Of each step and region.
@@ -44,7 +44,7 @@ pub fn find(
     trace: &Trace,
     By { reference, eager, steps }: By<'_>,
     ranks: &[Rank],
-    wanted: Wanted,
+    wanted: FindingsChoice,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Findings {
     let witness = |rank| {

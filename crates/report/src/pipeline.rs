@@ -30,15 +30,15 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::reach::document::{Known, Reach};
+use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reference::Reference;
 use lapscope_trace::problem::{Problem, ProblemKind};
-use lapscope_trace::stretch::{Wanted, Windows};
+use lapscope_trace::stretch::{StretchChoice, Windows};
 use lapscope_trace::sums::aggregate::{Aggregator, FileSums};
 use lapscope_trace::sums::combine::RunSums;
-use lapscope_trace::wrappers::{Asked, Uses, Wrappers};
-use lapscope_trace::{injected, watched, Rows, Trace, WithSinks};
-use lapscope_watch::pending::groups::{find_outside, Outside};
+use lapscope_trace::wrappers::{Uses, WrapperOptions, Wrappers};
+use lapscope_trace::{injected, watched, ReadProgress, Trace, WithSinks};
+use lapscope_watch::pending::groups::{find_outside, RankOutside};
 use lapscope_watch::pending::{collect_pending, read_pending, FilePending, PendingItem};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
@@ -61,7 +61,7 @@ pub struct OpenRun {
     grouping: Option<Grouping>,
     pub resources: Resources,
     /// What of the run counts, where not all of it does.
-    pub stretch: Option<Wanted>,
+    pub stretch: Option<StretchChoice>,
     /// Which reference times are wanted; see [`calibration::reference`].
     pub reference: Option<String>,
     /// Of spools whose ranks may still run elsewhere.
@@ -123,7 +123,7 @@ impl OpenRun {
     /// No file could be read.
     pub fn find_wrappers(&mut self, typed: &[String]) -> Result<()> {
         self.number_places();
-        let asked = Asked::new(typed);
+        let asked = WrapperOptions::new(typed);
         self.wrappers = Wrappers::find(&Uses::from(&*self.places), &asked, &mut self.symbols);
         for name in asked.names.iter().filter(|name| !self.wrappers.has(name)) {
             say!("--wrapper {name}: no such function was seen to call MPI");
@@ -329,7 +329,7 @@ impl OpenRun {
 
     /// Says what posts and waits of these ranks, or of all, could be moved, where buffers were watched. As
     /// [`OpenRun::injection`].
-    pub fn reach(&mut self, ranks: &[Rank], known: Known<'_>) -> Option<Reach> {
+    pub fn reach(&mut self, ranks: &[Rank], known: ReachInputs<'_>) -> Option<Reach> {
         let databases = self.census.asked_to_watch();
         let (watches, failed) = watched::read_files(&databases, &known.trace.places, ranks);
         self.read_in_part("what was watched is not read", failed);
@@ -384,10 +384,10 @@ impl OpenRun {
 }
 
 /// Shows how far reading is.
-pub fn follow(progress: &Progress, rows: Rows) {
+pub fn follow(progress: &Progress, rows: ReadProgress) {
     match rows {
-        Rows::Expected(rows) => progress.expect(rows),
-        Rows::Read(rows) => progress.add(rows),
+        ReadProgress::Expected(rows) => progress.expect(rows),
+        ReadProgress::Read(rows) => progress.add(rows),
     }
 }
 
@@ -416,7 +416,7 @@ fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
 /// What did not end.
 pub struct Pending {
     pub items: Vec<PendingItem>,
-    pub outside: Vec<Outside>,
+    pub outside: Vec<RankOutside>,
     /// Of which files could be read.
     pub ranks: Vec<Rank>,
 }

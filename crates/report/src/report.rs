@@ -12,18 +12,18 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::overlap::sums::{BlockingNumbers, Part};
+use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
 use lapscope_measure::overlap::{self, Overlap, ReferenceSays};
 use lapscope_measure::reach::document::Reach;
-use lapscope_measure::reference::Source;
-use lapscope_measure::sites::{group_completing, group_sites, name_site, Order, Site};
+use lapscope_measure::reference::ReferenceSource;
+use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
 use lapscope_measure::steps::{RegionRow, Steps};
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
-use lapscope_predict::whatif::bounds::Bounds;
+use lapscope_predict::whatif::bounds::RunTimeBounds;
 use lapscope_trace::problem::Problem;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::Wrapper;
 use lapscope_trace::{Clocks, Matching};
@@ -34,7 +34,7 @@ pub struct Report {
     pub json_version: u32,
     pub run: String,
     /// What of the run these numbers are of; `None`: all of it.
-    pub stretch: Option<Named>,
+    pub stretch: Option<NamedStretch>,
     pub head: Head,
     pub problems: Vec<Problem>,
     pub summary: Summary,
@@ -67,7 +67,7 @@ pub struct Report {
     /// Where buffers were watched.
     pub reach: Option<Reach>,
     /// Run times of replays; `None` where that tells nothing or takes too long.
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<RunTimeBounds>,
     /// That it takes too long.
     #[serde(skip)]
     pub is_too_large_to_replay: bool,
@@ -81,7 +81,7 @@ pub struct OverlapSummary {
     pub reference: ReferenceSays,
     pub clocks: Clocks,
     pub matching: Matching,
-    pub totals: overlap::Totals,
+    pub totals: overlap::OverlapTotals,
     pub kinds: Vec<overlap::groups::KindRow>,
     pub blocking: BlockingNumbers,
 }
@@ -95,7 +95,7 @@ pub struct InDetail {
     pub regions: Vec<RegionRow>,
     pub injection: Option<Injection>,
     pub reach: Option<Reach>,
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<RunTimeBounds>,
     pub is_too_large_to_replay: bool,
     pub advice: Vec<Advice>,
 }
@@ -156,7 +156,7 @@ pub struct Spread {
 pub struct ReportOptions {
     /// Call sites wanted; 0 means all.
     pub top: usize,
-    pub order: Order,
+    pub order: SiteRanking,
     /// Leaves advice out, for who does not print it.
     pub without_advice: bool,
 }
@@ -201,7 +201,7 @@ impl Report {
             wrappers: Vec::new(),
             size_classes,
             kinds: kinds(run),
-            overlap: OverlapSummary::of(&detail.overlap),
+            overlap: OverlapSummary::from_overlap(&detail.overlap),
             thresholds: detail.thresholds,
             steps: detail.steps,
             no_steps: detail.no_steps,
@@ -224,7 +224,7 @@ impl Report {
     /// one of ranks that lacked processors.
     pub fn would_calibrating_tell(&self) -> bool {
         let reference = &self.overlap.reference.description;
-        let is_calibrated = matches!(reference.source, Source::Calibration { .. });
+        let is_calibrated = matches!(reference.source, ReferenceSource::Calibration { .. });
         if is_calibrated && reference.processor_share.is_none() {
             return false;
         }
@@ -239,7 +239,7 @@ impl Report {
 }
 
 impl OverlapSummary {
-    fn of(overlap: &Overlap) -> OverlapSummary {
+    fn from_overlap(overlap: &Overlap) -> OverlapSummary {
         OverlapSummary {
             reference: overlap.reference.clone(),
             clocks: overlap.clocks.clone(),
@@ -308,7 +308,7 @@ fn spread(ranks: &[RankRow]) -> Spread {
 
 /// What overlap says of the same call sites.
 fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
-    let mut parts: HashMap<_, Part> = HashMap::new();
+    let mut parts: HashMap<_, OverlapTimes> = HashMap::new();
     for row in &overlap.sites {
         parts.entry(row.id).or_default().add_requests(&row.numbers);
     }
@@ -322,7 +322,7 @@ fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
 
 /// What overlap says of transfers of the same sizes.
 fn add_to_sizes(classes: &mut [SizeClass], overlap: &Overlap) {
-    let mut parts: HashMap<_, Part> = HashMap::new();
+    let mut parts: HashMap<_, OverlapTimes> = HashMap::new();
     for row in &overlap.sizes {
         let kind = match row.kind {
             Kind::Send | Kind::Recv => SizeKind::PointToPoint,

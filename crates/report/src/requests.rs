@@ -38,7 +38,7 @@ pub fn is_wanted_call(name: &str, wanted: &[String]) -> bool {
 
 /// Order of requests, largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum RequestRanking {
     /// Time in the completing call
     Completion,
     /// Time in the posting call

@@ -33,7 +33,7 @@ pub struct Setting {
     pub values: Vec<(String, Vec<Rank>)>,
 }
 
-type Found = BTreeMap<String, BTreeMap<String, Vec<Rank>>>;
+type RanksByValue = BTreeMap<String, BTreeMap<String, Vec<Rank>>>;
 
 impl Settings {
     /// Of all files of a run, or of some where there are very many. What cannot be read is left out: others have said so.
@@ -47,7 +47,7 @@ impl Settings {
         });
         let mut settings =
             Settings { files: (asked.len(), databases.len()), ..Settings::default() };
-        let mut found = [Found::new(), Found::new(), Found::new()];
+        let mut found = [RanksByValue::new(), RanksByValue::new(), RanksByValue::new()];
         for (ranks, rows) in read.map(|read| read.read).unwrap_or_default() {
             settings.ranks += ranks;
             for (found, rows) in found.iter_mut().zip(rows) {
@@ -61,7 +61,7 @@ impl Settings {
     }
 }
 
-fn listed(found: Found) -> Vec<Setting> {
+fn listed(found: RanksByValue) -> Vec<Setting> {
     let setting = |(name, values): (String, BTreeMap<String, Vec<Rank>>)| {
         let mut values: Vec<(String, Vec<Rank>)> = values.into_iter().collect();
         values.iter_mut().for_each(|(_, ranks)| ranks.sort_unstable());

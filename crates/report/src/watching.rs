@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use lapscope_data::db::{DbError, Settings};
+use lapscope_data::db::{DbError, ValuesByName};
 use lapscope_data::model::{Nanos, Rank, Watcher};
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
@@ -54,7 +54,7 @@ impl Watching {
 
     fn sum(files: Vec<FileWatching>) -> Watching {
         let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
-        let (mut of_ranks, mut options) = (Vec::new(), Settings::new());
+        let (mut of_ranks, mut options) = (Vec::new(), ValuesByName::new());
         for file in files {
             for LeftOut { reason, buffers } in file.left_out {
                 *left_out.entry(reason).or_default() += buffers;

@@ -6,9 +6,9 @@ use anyhow::Result;
 use serde_json::{json, Value};
 
 use crate::definitions::Definitions;
-use crate::limit::{Cost, Counted};
-use crate::rank::{RankEvents, What};
-use crate::shown::Message;
+use crate::limit::{Cost, CountingWriter};
+use crate::rank::{EventKind, RankEvents};
+use crate::shown::MatchedMessage;
 use crate::write::Writer;
 use lapscope_trace::Direction;
 
@@ -20,7 +20,7 @@ const PIECE: usize = 1 << 18;
 
 /// Writes a trace.
 pub struct Chrome<W> {
-    out: Counted<W>,
+    out: CountingWriter<W>,
     text: Vec<u8>,
     is_first: bool,
     /// By site: its call, and what tells where it is, as JSON.
@@ -33,7 +33,7 @@ pub struct Chrome<W> {
 impl<W: Write> Chrome<W> {
     pub fn new(out: W) -> Chrome<W> {
         Chrome {
-            out: Counted::new(out),
+            out: CountingWriter::new(out),
             text: Vec::new(),
             is_first: true,
             calls: Vec::new(),
@@ -124,18 +124,18 @@ impl<W: Write> Writer for Chrome<W> {
         for event in &rank.events {
             let at = Micros(run.moment(event.at));
             match event.what {
-                What::Enter(visit) => self.call(run, rank, visit),
-                What::Leave(visit) => self.arrivals(run, rank, visit, &at),
-                What::Posted(lifetime) => {
+                EventKind::Enter(visit) => self.call(run, rank, visit),
+                EventKind::Leave(visit) => self.arrivals(run, rank, visit, &at),
+                EventKind::Posted(lifetime) => {
                     pending += 1;
                     self.lifetime(rank, lifetime, &at, ("b", pending));
                 }
-                What::Ended(lifetime) => {
+                EventKind::Ended(lifetime) => {
                     pending -= 1;
                     self.lifetime(rank, lifetime, &at, ("e", pending));
                 }
-                What::RegionBegins(region) => self.region(rank, region, &at, "b"),
-                What::RegionEnds(region) => self.region(rank, region, &at, "e"),
+                EventKind::RegionBegins(region) => self.region(rank, region, &at, "b"),
+                EventKind::RegionEnds(region) => self.region(rank, region, &at, "e"),
             }
             if self.text.len() > PIECE {
                 self.spill()?;
@@ -220,7 +220,8 @@ impl<W: Write> Chrome<W> {
             return;
         }
         let half = rank.trace.half(rank.place, endpoint as usize);
-        let Some(Message { id, is_backwards, .. }) = rank.shown.message(rank.trace, &half) else {
+        let Some(MatchedMessage { id, is_backwards, .. }) = rank.shown.message(rank.trace, &half)
+        else {
             return;
         };
         let is_begin = (end == Direction::Send) != is_backwards;

@@ -14,7 +14,7 @@ pub struct Definitions {
     /// By place.
     pub ranks: Vec<RankName>,
     /// By [`SiteId::number`].
-    pub sites: Vec<Site>,
+    pub sites: Vec<SiteDefinition>,
     /// The first moment that any rank recorded: moments are written from there on.
     pub origin: i64,
     /// Of that moment, nanoseconds since 1970.
@@ -39,7 +39,7 @@ pub struct RankName {
 
 /// Where something is called.
 #[derive(Debug, Clone, Default)]
-pub struct Site {
+pub struct SiteDefinition {
     pub call: CallName,
     /// As functions and files are named to people: "exchange halo.c:42".
     pub name: Option<String>,
@@ -50,7 +50,7 @@ pub struct Site {
 
 impl Definitions {
     /// `trace` knows all ranks of the run, with or without their rows.
-    pub fn of(trace: &Trace, names: &mut dyn NameFrames) -> Definitions {
+    pub fn collect(trace: &Trace, names: &mut dyn NameFrames) -> Definitions {
         let begin = |place: usize| {
             let rank = &trace.ranks[place];
             rank.init_end - rank.info().init_end.0
@@ -64,7 +64,7 @@ impl Definitions {
         Definitions {
             nodes: nodes(trace),
             ranks: trace.ranks.iter().map(rank_name).collect(),
-            sites: places.site_ids().map(|site| Site::of(trace, site, names)).collect(),
+            sites: places.site_ids().map(|site| SiteDefinition::name(trace, site, names)).collect(),
             origin,
             unix_ns: first.map_or(0, |place| trace.ranks[place].info().epoch_unix_ns),
             length: end - origin,
@@ -77,7 +77,7 @@ impl Definitions {
         }
     }
 
-    pub fn site(&self, site: SiteId) -> &Site {
+    pub fn site(&self, site: SiteId) -> &SiteDefinition {
         &self.sites[site.number() as usize]
     }
 
@@ -115,13 +115,15 @@ fn rank_name(rank: &lapscope_trace::RankTrace) -> RankName {
     RankName { node: rank.node, number, name: format!("rank {}{life}", info.rank) }
 }
 
-impl Site {
-    fn of(trace: &Trace, site: SiteId, names: &mut dyn NameFrames) -> Site {
+impl SiteDefinition {
+    fn name(trace: &Trace, site: SiteId, names: &mut dyn NameFrames) -> SiteDefinition {
         let places = &trace.places;
         let frame = places.site(site).frame.map(|frame| names.name(frame).swap_remove(0));
         let call = places.call(site).clone();
-        let Some(frame) = frame else { return Site { call, ..Site::default() } };
+        let Some(frame) = frame else {
+            return SiteDefinition { call, ..SiteDefinition::default() };
+        };
         let name = Some(frame.short());
-        Site { call, name, function: frame.function, file: frame.file, line: frame.line }
+        SiteDefinition { call, name, function: frame.function, file: frame.file, line: frame.line }
     }
 }

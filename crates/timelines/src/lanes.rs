@@ -5,14 +5,14 @@ use std::collections::BinaryHeap;
 
 /// Lines from 0, the lowest free one first.
 #[derive(Debug, Default)]
-pub(crate) struct Lanes {
+pub(crate) struct FreeLines {
     /// By the end: what is under way, and in which line.
     open: BinaryHeap<Reverse<(i64, u32, u32)>>,
     free: BinaryHeap<Reverse<u32>>,
     count: u32,
 }
 
-impl Lanes {
+impl FreeLines {
     /// Something begins that ends at `end`; the line that it is drawn in.
     pub fn begin(&mut self, index: u32, end: i64) -> u32 {
         let lane = self.free.pop().map_or(self.count, |Reverse(lane)| lane);
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_overlaps_has_lines_of_its_own() {
-        let mut lanes = Lanes::default();
+        let mut lanes = FreeLines::default();
         assert_eq!(
             [(0, 10), (1, 5), (2, 7)].map(|(index, end)| lanes.begin(index, end)),
             [0, 1, 2]

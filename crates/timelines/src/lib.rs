@@ -18,7 +18,7 @@ pub mod unfinished;
 mod write;
 
 pub use definitions::Definitions;
-pub use rank::{Event, Lifetime, RankEvents, Visit, What};
+pub use rank::{Event, EventKind, Lifetime, RankEvents, Visit};
 pub use regions::Region;
-pub use shown::Shown;
-pub use write::{write, Told, Writer, Written};
+pub use shown::ShownWindows;
+pub use write::{write, WriteProgress, Writer, Written};

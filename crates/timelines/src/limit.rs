@@ -6,7 +6,7 @@ use anyhow::{bail, Result};
 use lapscope_data::text::units;
 use lapscope_trace::{RankTrace, Trace};
 
-use crate::shown::Shown;
+use crate::shown::ShownWindows;
 
 /// Viewers in a browser open files of 2 to 4 GB at most, and are slow long before.
 pub const LARGEST: u64 = 1 << 30;
@@ -27,7 +27,7 @@ impl Cost {
     }
 
     /// Of what is shown of a run, about: bytes.
-    pub fn estimate(self, trace: &Trace, shown: &Shown, is_whole: bool) -> u64 {
+    pub fn estimate(self, trace: &Trace, shown: &ShownWindows, is_whole: bool) -> u64 {
         if is_whole {
             return shown.places().map(|place| self.of_rank(trace, shown, place)).sum();
         }
@@ -37,7 +37,7 @@ impl Cost {
         self.of_rows(rows as u64)
     }
 
-    fn of_rank(self, trace: &Trace, shown: &Shown, place: usize) -> u64 {
+    fn of_rank(self, trace: &Trace, shown: &ShownWindows, place: usize) -> u64 {
         let rank = &trace.ranks[place];
         let touches = |begin: i64, duration: i64| shown.touches(place, begin, begin + duration);
         let calls = rank.calls.iter().filter(|call| touches(call.begin, call.duration)).count();
@@ -59,7 +59,7 @@ impl Cost {
 }
 
 /// Of a rank's time that is shown.
-fn share(rank: &RankTrace, shown: &Shown, place: usize) -> f64 {
+fn share(rank: &RankTrace, shown: &ShownWindows, place: usize) -> f64 {
     let Some((from, to)) = shown.window(place) else { return 0.0 };
     let length = (rank.end - rank.init_end).max(1);
     let (from, to) = (from.max(rank.init_end), to.min(rank.end));
@@ -82,14 +82,14 @@ pub fn check(bytes: u64) -> Result<()> {
 
 /// Counts what goes through, and stops where estimates were wrong.
 #[derive(Debug)]
-pub struct Counted<W> {
+pub struct CountingWriter<W> {
     out: W,
     bytes: u64,
 }
 
-impl<W: Write> Counted<W> {
-    pub fn new(out: W) -> Counted<W> {
-        Counted { out, bytes: 0 }
+impl<W: Write> CountingWriter<W> {
+    pub fn new(out: W) -> CountingWriter<W> {
+        CountingWriter { out, bytes: 0 }
     }
 
     /// # Errors
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_estimates_missed_is_stopped() {
-        let mut out = Counted::new(io::sink());
+        let mut out = CountingWriter::new(io::sink());
         out.put(&[0; 10]).unwrap();
         out.bytes = LARGEST;
         assert!(out.put(&[0]).is_err());

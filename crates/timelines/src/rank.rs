@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use lapscope_data::model::Transfers;
 use lapscope_trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
 
-use crate::lanes::Lanes;
+use crate::lanes::FreeLines;
 use crate::regions::{regions, Region};
-use crate::shown::Shown;
+use crate::shown::ShownWindows;
 
 /// An MPI call: one that posted requests, completed some, blocked, or did something else.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ pub struct Lifetime {
 
 /// What begins or ends; numbers are places in the lists of [`RankEvents`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     Enter(u32),
     Leave(u32),
     Posted(u32),
@@ -61,14 +61,14 @@ pub enum What {
 pub struct Event {
     /// On the run's clock, nanoseconds.
     pub at: i64,
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// A rank's part of the timeline.
 #[derive(Debug)]
 pub struct RankEvents<'a> {
     pub trace: &'a Trace,
-    pub shown: &'a Shown,
+    pub shown: &'a ShownWindows,
     pub place: usize,
     /// By begin.
     pub visits: Vec<Visit>,
@@ -93,7 +93,7 @@ struct Lists {
 
 impl Lists {
     /// Of pairs of a visit and an endpoint.
-    fn of(visits: usize, mut pairs: Vec<(u32, u32)>) -> Lists {
+    fn from_pairs(visits: usize, mut pairs: Vec<(u32, u32)>) -> Lists {
         pairs.sort_unstable();
         let mut first = vec![0; visits + 1];
         for (visit, _) in &pairs {
@@ -113,9 +113,9 @@ impl Lists {
 
 impl<'a> RankEvents<'a> {
     /// What is shown of the rank at `place`, whose rows `trace` has.
-    pub fn of(trace: &'a Trace, shown: &'a Shown, place: usize) -> RankEvents<'a> {
+    pub fn collect(trace: &'a Trace, shown: &'a ShownWindows, place: usize) -> RankEvents<'a> {
         let rank = &trace.ranks[place];
-        let mut found = Found::default();
+        let mut found = PairedVisits::default();
         found.add_calls(rank, shown, place);
         found.add_posts(trace, shown, place);
         let Ordered { mut visits, began, ended } = found.in_order();
@@ -156,7 +156,7 @@ impl<'a> RankEvents<'a> {
 
 /// Visits with the pairs of them and their endpoints, in the order in which rows have them.
 #[derive(Default)]
-struct Found {
+struct PairedVisits {
     visits: Vec<Visit>,
     began: Vec<(u32, u32)>,
     ended: Vec<(u32, u32)>,
@@ -169,8 +169,8 @@ struct Ordered {
     ended: Lists,
 }
 
-impl Found {
-    fn add_calls(&mut self, rank: &RankTrace, shown: &Shown, place: usize) {
+impl PairedVisits {
+    fn add_calls(&mut self, rank: &RankTrace, shown: &ShownWindows, place: usize) {
         self.visits.reserve(rank.calls.len() + rank.other_calls.len());
         let mut numbers = vec![NONE; rank.calls.len()];
         for ((index, call), number) in (0..).zip(&rank.calls).zip(&mut numbers) {
@@ -209,7 +209,7 @@ impl Found {
     }
 
     /// One call posts all requests of an MPI_Startall, which share its time, and both halves of an MPI_Isendrecv.
-    fn add_posts(&mut self, trace: &Trace, shown: &Shown, place: usize) {
+    fn add_posts(&mut self, trace: &Trace, shown: &ShownWindows, place: usize) {
         let rank = &trace.ranks[place];
         let posted = |&(_, endpoint): &(u32, &Endpoint)| {
             let end = endpoint.begin + endpoint.post.or_zero();
@@ -248,7 +248,7 @@ impl Found {
         }
         let renumber = |pairs: Vec<(u32, u32)>| {
             let new = |(visit, endpoint): (u32, u32)| (numbers[visit as usize], endpoint);
-            Lists::of(order.len(), pairs.into_iter().map(new).collect())
+            Lists::from_pairs(order.len(), pairs.into_iter().map(new).collect())
         };
         let (began, ended) = (renumber(self.began), renumber(self.ended));
         let visits = order.iter().map(|&index| self.visits[index as usize]).collect();
@@ -285,21 +285,21 @@ fn nest(visits: &mut [Visit], thread: u16, events: &mut Vec<Event>) {
             continue;
         }
         while let Some(&(end, inner)) = open.last().filter(|(end, _)| *end <= visit.begin) {
-            events.push(Event { at: end, what: What::Leave(inner) });
+            events.push(Event { at: end, what: EventKind::Leave(inner) });
             open.pop();
         }
         if let Some(&(end, _)) = open.last() {
             visit.end = visit.end.min(end);
         }
-        events.push(Event { at: visit.begin, what: What::Enter(index) });
+        events.push(Event { at: visit.begin, what: EventKind::Enter(index) });
         open.push((visit.end, index));
     }
     for (end, inner) in open.into_iter().rev() {
-        events.push(Event { at: end, what: What::Leave(inner) });
+        events.push(Event { at: end, what: EventKind::Leave(inner) });
     }
 }
 
-fn lifetimes(rank: &RankTrace, shown: &Shown, place: usize) -> Vec<Lifetime> {
+fn lifetimes(rank: &RankTrace, shown: &ShownWindows, place: usize) -> Vec<Lifetime> {
     let mut lifetimes = Vec::new();
     for (index, endpoint) in (0..).zip(&rank.endpoints) {
         let operation = &rank.operations[endpoint.operation as usize];
@@ -322,16 +322,16 @@ fn lifetimes(rank: &RankTrace, shown: &Shown, place: usize) -> Vec<Lifetime> {
 
 /// Adds when requests begin and end, and finds their lanes; how many these are.
 fn live(lifetimes: &mut [Lifetime], events: &mut Vec<Event>) -> u32 {
-    let mut lanes = Lanes::default();
+    let mut lanes = FreeLines::default();
     for (index, lifetime) in (0..).zip(lifetimes.iter_mut()) {
         while let Some((at, ended)) = lanes.ended(lifetime.begin) {
-            events.push(Event { at, what: What::Ended(ended) });
+            events.push(Event { at, what: EventKind::Ended(ended) });
         }
         lifetime.lane = lanes.begin(index, lifetime.end);
-        events.push(Event { at: lifetime.begin, what: What::Posted(index) });
+        events.push(Event { at: lifetime.begin, what: EventKind::Posted(index) });
     }
     while let Some((at, ended)) = lanes.ended(i64::MAX) {
-        events.push(Event { at, what: What::Ended(ended) });
+        events.push(Event { at, what: EventKind::Ended(ended) });
     }
     lanes.count()
 }
@@ -346,8 +346,8 @@ mod tests {
     fn told(events: &RankEvents<'_>) -> Vec<String> {
         let began = |visit: u32| events.visits[visit as usize].begin;
         let words = |event: &Event| match event.what {
-            What::Enter(visit) => Some(format!("{} ({}", event.at, began(visit))),
-            What::Leave(visit) => Some(format!("{} {})", event.at, began(visit))),
+            EventKind::Enter(visit) => Some(format!("{} ({}", event.at, began(visit))),
+            EventKind::Leave(visit) => Some(format!("{} {})", event.at, began(visit))),
             _ => None,
         };
         events.events.iter().filter_map(words).collect()
@@ -370,8 +370,8 @@ mod tests {
     #[test]
     fn calls_and_requests_come_in_order_of_time() {
         let trace = script().trace();
-        let shown = Shown::new(&trace, &RankList::All, None);
-        let rank = RankEvents::of(&trace, &shown, 0);
+        let shown = ShownWindows::new(&trace, &RankList::All, None);
+        let rank = RankEvents::collect(&trace, &shown, 0);
         // posts of 100 ns, 10 ns between them, 500 ns of computation, 200 ns for two requests, a collective, something else
         let expected = [
             "0 (0",
@@ -397,20 +397,20 @@ mod tests {
     #[test]
     fn both_ends_of_a_message_tell_the_same_of_it() {
         let trace = script().trace();
-        let ends = |shown: &Shown| {
+        let ends = |shown: &ShownWindows| {
             let of_rank = |rank| trace.halves(rank).map(|half| shown.message(&trace, &half));
             let mut ids: Vec<u64> = (0..2).flat_map(of_rank).flatten().map(|it| it.id).collect();
             ids.sort_unstable();
             ids
         };
-        let all = Shown::new(&trace, &RankList::All, None);
+        let all = ShownWindows::new(&trace, &RankList::All, None);
         let ids = ends(&all);
         assert_eq!(ids.len(), 4);
         assert!(ids[0] == ids[1] && ids[2] == ids[3] && ids[1] != ids[2], "{ids:?}");
         // rank 1 is shown from its wait on: its send is not, what it receives is
-        let some = Shown::new(&trace, &RankList::All, Some(&[(0, 5_000), (710, 5_000)]));
+        let some = ShownWindows::new(&trace, &RankList::All, Some(&[(0, 5_000), (710, 5_000)]));
         assert_eq!(ends(&some).len(), 2);
-        let rank = RankEvents::of(&trace, &some, 1);
+        let rank = RankEvents::collect(&trace, &some, 1);
         assert_eq!((rank.visits.len(), rank.lifetimes.len()), (3, 2), "requests reach into it");
     }
 
@@ -419,9 +419,9 @@ mod tests {
         let mut script = Script::new(1);
         script.acts[0] = vec![vec![Act::Other(100)], vec![Act::Compute(40), Act::Other(20)]];
         let mut trace = script.trace();
-        let shown = Shown::new(&trace, &RankList::All, None);
+        let shown = ShownWindows::new(&trace, &RankList::All, None);
         assert_eq!(
-            told(&RankEvents::of(&trace, &shown, 0)),
+            told(&RankEvents::collect(&trace, &shown, 0)),
             ["0 (0", "40 (40", "60 40)", "100 0)"]
         );
         // on one thread, and longer than what it is in
@@ -429,7 +429,7 @@ mod tests {
             (call.thread, call.duration) = (0, 100);
         }
         assert_eq!(
-            told(&RankEvents::of(&trace, &shown, 0)),
+            told(&RankEvents::collect(&trace, &shown, 0)),
             ["0 (0", "40 (40", "100 40)", "100 0)"]
         );
     }

@@ -2,8 +2,8 @@
 
 use lapscope_trace::{Mark, Trace};
 
-use crate::rank::{Event, What};
-use crate::shown::Shown;
+use crate::rank::{Event, EventKind};
+use crate::shown::ShownWindows;
 
 /// A stretch of one rank's time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ const STEP: i32 = 2;
 /// Of a rank; adds when they begin and end, of regions and of steps what began last first.
 pub(crate) fn regions(
     trace: &Trace,
-    shown: &Shown,
+    shown: &ShownWindows,
     place: usize,
     events: &mut Vec<Event>,
 ) -> Vec<Region> {
@@ -37,13 +37,15 @@ pub(crate) fn regions(
         let mut open: Vec<usize> = Vec::new();
         let close = |at: i64, open: &mut Vec<usize>, events: &mut Vec<Event>| {
             while let Some(&inner) = open.last().filter(|&&inner| all[inner].end <= at) {
-                events.push(Event { at: all[inner].end, what: What::RegionEnds(inner as u32) });
+                events
+                    .push(Event { at: all[inner].end, what: EventKind::RegionEnds(inner as u32) });
                 open.pop();
             }
         };
         for index in kind.filter(|&index| is_shown(&all[index])) {
             close(all[index].begin, &mut open, events);
-            events.push(Event { at: all[index].begin, what: What::RegionBegins(index as u32) });
+            events
+                .push(Event { at: all[index].begin, what: EventKind::RegionBegins(index as u32) });
             open.push(index);
         }
         close(i64::MAX, &mut open, events);

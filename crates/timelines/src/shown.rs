@@ -5,11 +5,11 @@ use lapscope_trace::{Direction, Half, Trace};
 
 /// By place in [`Trace::ranks`]: from when to when, nanoseconds on the run's clock; `None`: nothing of that rank.
 #[derive(Debug, Clone)]
-pub struct Shown(Vec<Option<(i64, i64)>>);
+pub struct ShownWindows(Vec<Option<(i64, i64)>>);
 
-impl Shown {
+impl ShownWindows {
     /// All that the ranks of `list` did; of each, where `stretch` says from when to when by its place, what touches that.
-    pub fn new(trace: &Trace, list: &RankList, stretch: Option<&[(i64, i64)]>) -> Shown {
+    pub fn new(trace: &Trace, list: &RankList, stretch: Option<&[(i64, i64)]>) -> ShownWindows {
         let all = (i64::MIN, i64::MAX);
         let of = |place: usize| stretch.map_or(all, |stretch| stretch[place]);
         let is_listed = |place: usize| match list {
@@ -17,7 +17,7 @@ impl Shown {
             RankList::Some(_) => list.contains(trace.ranks[place].info().rank),
         };
         let ranks = 0..trace.ranks.len();
-        Shown(ranks.map(|place| is_listed(place).then(|| of(place))).collect())
+        ShownWindows(ranks.map(|place| is_listed(place).then(|| of(place))).collect())
     }
 
     pub fn has_rank(&self, place: usize) -> bool {
@@ -42,7 +42,7 @@ impl Shown {
 
     /// The message that `half` is an end of, where both its ends are shown.
     #[inline]
-    pub fn message(&self, trace: &Trace, half: &Half<'_>) -> Option<Message> {
+    pub fn message(&self, trace: &Trace, half: &Half<'_>) -> Option<MatchedMessage> {
         let other = trace.partner(half)?;
         let (send, receive) = match half.operation.direction {
             Direction::Send => (half, &other),
@@ -51,7 +51,7 @@ impl Shown {
         let (source, sink) = (source(trace, send), sink(trace, receive));
         let is_shown = self.touches(send.rank, source.0, source.1)
             && self.touches(receive.rank, sink.0, sink.1);
-        is_shown.then_some(Message {
+        is_shown.then_some(MatchedMessage {
             id: ((send.rank as u64 + 1) << 32) | send.index as u64,
             peer: other.rank,
             is_backwards: sink.1 < source.0,
@@ -61,7 +61,7 @@ impl Shown {
 
 /// A matched message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
+pub struct MatchedMessage {
     /// The same at both ends, and of no other message of the run; never 0.
     pub id: u64,
     /// Place of the rank at the other end.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::definitions::Definitions;
 use crate::rank::RankEvents;
-use crate::shown::Shown;
+use crate::shown::ShownWindows;
 
 /// A format.
 pub trait Writer {
@@ -29,7 +29,7 @@ pub trait Writer {
 }
 
 /// Who is told how far writing is, and says whether to go on.
-pub struct Told<'a> {
+pub struct WriteProgress<'a> {
     /// So many more rows were written.
     pub wrote: &'a dyn Fn(u64),
     /// Asked behind every rank.
@@ -58,9 +58,9 @@ pub struct Written {
 pub fn write(
     view: &View,
     run: &Definitions,
-    shown: &Shown,
+    shown: &ShownWindows,
     writer: &mut dyn Writer,
-    told: &Told<'_>,
+    told: &WriteProgress<'_>,
 ) -> Result<Written> {
     let mut written = Written::default();
     writer.begin(run)?;
@@ -68,7 +68,7 @@ pub fn write(
         let places: Vec<usize> = part.focus().filter(|&place| shown.has_rank(place)).collect();
         for some in places.chunks(rayon::current_num_threads()) {
             let ranks: Vec<RankEvents<'_>> =
-                some.par_iter().map(|&place| RankEvents::of(part, shown, place)).collect();
+                some.par_iter().map(|&place| RankEvents::collect(part, shown, place)).collect();
             for rank in &ranks {
                 writer.rank(run, rank)?;
                 written.add(rank);

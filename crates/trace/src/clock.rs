@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::collective::Group;
+use super::collective::CommunicatorCollectives;
 use super::line::Line;
 use super::operation::Direction;
 use super::{RankTrace, Trace, NONE};
@@ -54,12 +54,12 @@ pub struct Correction {
 
 /// Bounds of the lead of clock B over clock A, as (moment, nanoseconds).
 #[derive(Debug, Clone, Default)]
-pub struct Bounds {
+pub struct LeadBounds {
     upper: Vec<(f64, f64)>,
     lower: Vec<(f64, f64)>,
 }
 
-impl Bounds {
+impl LeadBounds {
     fn is_two_sided(&self) -> bool {
         !self.upper.is_empty() && !self.lower.is_empty()
     }
@@ -135,8 +135,8 @@ impl Binned {
         }
     }
 
-    fn bounds(self) -> Bounds {
-        Bounds {
+    fn bounds(self) -> LeadBounds {
+        LeadBounds {
             upper: self.upper.into_values().collect(),
             lower: self.lower.into_values().collect(),
         }
@@ -159,15 +159,15 @@ fn keep_lower(bounds: &mut BTreeMap<i64, (f64, f64)>, bin: i64, bound: (f64, f64
 
 /// What messages and collectives of some ranks say of clocks; what is merged in any order comes to the same.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct ClockEvidence {
     /// Nodes on which something ended before it began.
     contradicted: BTreeSet<u32>,
     pairs: BTreeMap<(usize, usize), Binned>,
 }
 
-impl Evidence {
+impl ClockEvidence {
     #[must_use]
-    pub fn merge(mut self, other: Evidence) -> Evidence {
+    pub fn merge(mut self, other: ClockEvidence) -> ClockEvidence {
         self.contradicted.extend(other.contradicted);
         for (pair, binned) in other.pairs {
             match self.pairs.entry(pair) {
@@ -190,7 +190,7 @@ pub struct Settled {
 }
 
 /// What evidence came to.
-pub enum Verdict {
+pub enum ClockFit {
     Settled(Settled),
     /// These nodes are several clocks: their ranks have to be looked at once more.
     Split(Vec<u32>),
@@ -198,10 +198,10 @@ pub enum Verdict {
 
 impl Settled {
     /// From the evidence of all ranks, which was gathered with the ranks of the nodes `split` as clocks of their own.
-    pub fn of(ranks: &[RankTrace], split: &[u32], evidence: Evidence) -> Verdict {
+    pub fn fit(ranks: &[RankTrace], split: &[u32], evidence: ClockEvidence) -> ClockFit {
         let found: Vec<u32> = evidence.contradicted.into_iter().collect();
         if found.iter().any(|node| !split.contains(node)) {
-            return Verdict::Split(found);
+            return ClockFit::Split(found);
         }
         let clock_of = assign_clocks(ranks, split);
         let count = clock_of.iter().max().map_or(0, |&clock| clock + 1);
@@ -217,7 +217,7 @@ impl Settled {
             let pairs = evidence.pairs.into_iter().map(|(key, binned)| (key, binned.bounds()));
             settled.correct(ranks, &clock_of, &connect(count, &pairs.collect()));
         }
-        Verdict::Settled(settled)
+        ClockFit::Settled(settled)
     }
 
     fn correct(&mut self, ranks: &[RankTrace], clock_of: &[usize], lines: &[Option<(Line, f64)>]) {
@@ -295,11 +295,15 @@ struct Constraint {
 
 /// What the messages that the ranks of the trace's focus received, and the collectives that they and the next in the communicator
 /// took part in, say of clocks.
-pub(super) fn evidence(trace: &Trace, groups: &[Group], split: &[u32]) -> Evidence {
+pub(super) fn evidence(
+    trace: &Trace,
+    groups: &[CommunicatorCollectives],
+    split: &[u32],
+) -> ClockEvidence {
     let ranks = &trace.ranks;
     let clock_of = assign_clocks(ranks, split);
     let length = ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
-    let mut found = Evidence::default();
+    let mut found = ClockEvidence::default();
     each_constraint(trace, groups, &mut |Constraint { from, begin, to, end }| {
         let node = ranks[from].node;
         if node == ranks[to].node && end + TOLERANCE < begin {
@@ -321,7 +325,11 @@ pub(super) fn evidence(trace: &Trace, groups: &[Group], split: &[u32]) -> Eviden
 }
 
 /// Messages, and of synchronising collectives each member with the next one.
-fn each_constraint(trace: &Trace, groups: &[Group], take: &mut dyn FnMut(Constraint)) {
+fn each_constraint(
+    trace: &Trace,
+    groups: &[CommunicatorCollectives],
+    take: &mut dyn FnMut(Constraint),
+) {
     let ranks = &trace.ranks;
     for to in trace.focus() {
         let rank = &ranks[to];
@@ -377,7 +385,7 @@ fn collective_constraints(
 }
 
 /// The lead of every clock over the first and its margin, along the pairs with the least room.
-fn connect(count: usize, pairs: &BTreeMap<(usize, usize), Bounds>) -> Vec<Option<(Line, f64)>> {
+fn connect(count: usize, pairs: &BTreeMap<(usize, usize), LeadBounds>) -> Vec<Option<(Line, f64)>> {
     let mut edges: Vec<(usize, usize, Line, f64)> = pairs
         .iter()
         .filter_map(|(&(a, b), bounds)| bounds.fit().map(|(line, room)| (a, b, line, room)))
@@ -403,7 +411,7 @@ mod tests {
     use super::*;
 
     /// Messages there and back once a millisecond, 2 to 12 us long, with a clock B that leads.
-    fn bounds(offset: f64, drift: f64, messages: i64) -> Bounds {
+    fn bounds(offset: f64, drift: f64, messages: i64) -> LeadBounds {
         let mut binned = Binned::new(messages * 1_000_000);
         let lead = |moment: i64| (offset + drift * moment as f64) as i64;
         for number in 0..messages {
@@ -442,7 +450,7 @@ mod tests {
 
     #[test]
     fn clocks_are_reached_over_others() {
-        let edge = |offset: f64| Bounds {
+        let edge = |offset: f64| LeadBounds {
             upper: vec![(0.0, offset + 10.0)],
             lower: vec![(0.0, offset - 10.0)],
         };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::NONE;
 use super::lane::LaneKey;
-use super::matching::Order;
+use super::matching::LaneOrder;
 use super::roster::CommKey;
 use super::starvation::Starved;
 use super::{Half, RankTrace, Trace};
@@ -74,7 +74,7 @@ pub struct Meetings(BTreeMap<CommKey, Vec<Meeting>>);
 
 /// For one communicator: its collectives, and which endpoints of each member take part, in order.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct CommunicatorCollectives {
     pub key: CommKey,
     /// Index of its first in [`Trace::collectives`], and how many there are.
     pub first: u32,
@@ -85,21 +85,21 @@ pub(super) struct Group {
 
 /// The members of all collectives, as far as their ranks were read.
 #[derive(Debug, Default)]
-pub struct Members(Vec<Group>);
+pub struct CollectiveMembers(Vec<CommunicatorCollectives>);
 
-impl Members {
-    pub(super) fn new(mut groups: Vec<Group>) -> Members {
+impl CollectiveMembers {
+    pub(super) fn new(mut groups: Vec<CommunicatorCollectives>) -> CollectiveMembers {
         groups.sort_by_key(|group| group.first);
-        Members(groups)
+        CollectiveMembers(groups)
     }
 
-    fn group(&self, collective: u32) -> Option<&Group> {
+    fn group(&self, collective: u32) -> Option<&CommunicatorCollectives> {
         let behind = self.0.partition_point(|group| group.first <= collective);
         behind.checked_sub(1).map(|index| &self.0[index])
     }
 
     /// Place of each member's rank, and its endpoint.
-    fn of(&self, collective: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn endpoints(&self, collective: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.group(collective).into_iter().flat_map(move |group| {
             let number = (collective - group.first) as usize;
             group.members.iter().filter_map(move |(rank, all)| Some((*rank, *all.get(number)?)))
@@ -147,7 +147,7 @@ fn is_later(a: &Collective, b: &Collective) -> bool {
 
 impl Before {
     /// `end`: when it was done with the collective.
-    fn of(rank: &RankTrace, inside: &Inside<'_>, begin: i64, end: i64) -> Before {
+    fn measure(rank: &RankTrace, inside: &InsideMpi<'_>, begin: i64, end: i64) -> Before {
         let visits = rank.presence.latest(begin, LATEST_VISITS).to_vec();
         let from = visits.first().map_or(begin, |visit| visit.0);
         let mut starved: Vec<Starved> = rank.starvation.touching(from, end).copied().collect();
@@ -230,7 +230,7 @@ impl Trace {
         let collective = self.collective(half).map(|_| half.partner);
         collective
             .into_iter()
-            .flat_map(|collective| self.members.of(collective))
+            .flat_map(|collective| self.members.endpoints(collective))
             .map(|(rank, endpoint)| self.half(rank as usize, endpoint as usize))
     }
 
@@ -288,7 +288,7 @@ impl Trace {
         self.members = members;
     }
 
-    fn take_meetings(&mut self, group: &Group, meetings: &Meetings) {
+    fn take_meetings(&mut self, group: &CommunicatorCollectives, meetings: &Meetings) {
         for (place, meeting) in
             (group.first as usize..).zip(meetings.0.get(&group.key).into_iter().flatten())
         {
@@ -300,7 +300,11 @@ impl Trace {
     }
 
     /// Takes over the collectives of the run, and tells each endpoint which one it takes part in.
-    pub(super) fn join_meetings(&mut self, groups: &mut [Group], meetings: &Meetings) {
+    pub(super) fn join_meetings(
+        &mut self,
+        groups: &mut [CommunicatorCollectives],
+        meetings: &Meetings,
+    ) {
         for group in groups {
             group.first = self.collectives.len() as u32;
             for meeting in meetings.0.get(&group.key).into_iter().flatten() {
@@ -330,15 +334,19 @@ pub(crate) fn nearest(members: &[u32], own: u32) -> Vec<u32> {
 }
 
 /// Which endpoints take part in the collectives of each communicator, in order.
-pub(super) fn groups(comms: &[CommKey], lanes: &[LaneKey], orders: &[Order]) -> Vec<Group> {
+pub(super) fn groups(
+    comms: &[CommKey],
+    lanes: &[LaneKey],
+    orders: &[LaneOrder],
+) -> Vec<CommunicatorCollectives> {
     let mut members: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
     for (rank, order) in (0..).zip(orders) {
         for lane in order.lanes().filter(|&lane| lanes[lane as usize].is_collective) {
-            let endpoints = order.of(lane, false).to_vec();
+            let endpoints = order.endpoints_in(lane, false).to_vec();
             members.entry(lane as usize).or_default().push((rank, endpoints));
         }
     }
-    let group = |(lane, members): (usize, _)| Group {
+    let group = |(lane, members): (usize, _)| CommunicatorCollectives {
         key: comms[lanes[lane].comm as usize],
         first: NONE,
         count: 0,
@@ -348,18 +356,18 @@ pub(super) fn groups(comms: &[CommKey], lanes: &[LaneKey], orders: &[Order]) -> 
 }
 
 /// How long a rank had been inside MPI by any moment.
-struct Inside<'a> {
+struct InsideMpi<'a> {
     intervals: &'a [(i64, i64)],
     /// Before each of them.
     sums: Vec<i64>,
 }
 
-impl<'a> Inside<'a> {
-    fn new(rank: &'a RankTrace) -> Inside<'a> {
+impl<'a> InsideMpi<'a> {
+    fn new(rank: &'a RankTrace) -> InsideMpi<'a> {
         let intervals = rank.presence.intervals();
         let lengths = intervals.iter().map(|(begin, end)| end - begin);
         let before = |sum: &mut i64, ns: i64| Some(std::mem::replace(sum, *sum + ns));
-        Inside { intervals, sums: lengths.scan(0, before).collect() }
+        InsideMpi { intervals, sums: lengths.scan(0, before).collect() }
     }
 
     fn until(&self, moment: i64) -> i64 {
@@ -371,9 +379,9 @@ impl<'a> Inside<'a> {
 }
 
 /// What the members in the trace's focus tell of collectives; after the clocks were corrected.
-pub(super) fn meetings(trace: &Trace, groups: &[Group]) -> Meetings {
+pub(super) fn meetings(trace: &Trace, groups: &[CommunicatorCollectives]) -> Meetings {
     let mut found = Meetings::default();
-    let mut inside: BTreeMap<u32, Inside<'_>> = BTreeMap::new();
+    let mut inside: BTreeMap<u32, InsideMpi<'_>> = BTreeMap::new();
     for group in groups {
         let mut all: Vec<(Collective, u32)> = Vec::new();
         for (rank, endpoints) in &group.members {
@@ -398,8 +406,8 @@ pub(super) fn meetings(trace: &Trace, groups: &[Group]) -> Meetings {
             let call = rank.calls.get(rank.endpoints[last as usize].call as usize);
             let begin = collective.last_begin;
             let end = call.map_or(rank.end, |call| call.begin + call.duration);
-            let inside = inside.entry(collective.last_rank).or_insert_with(|| Inside::new(rank));
-            Meeting { collective, before: Before::of(rank, inside, begin, end) }
+            let inside = inside.entry(collective.last_rank).or_insert_with(|| InsideMpi::new(rank));
+            Meeting { collective, before: Before::measure(rank, inside, begin, end) }
         };
         if !all.is_empty() {
             found.0.insert(group.key, all.into_iter().map(&mut meeting).collect());
@@ -430,7 +438,7 @@ mod tests {
         let visits = (0..1_000).map(|at| (at * MS, at * MS + MS / 10)).collect();
         let mut rank = RankTrace { end: 1_000 * MS, ..RankTrace::default() };
         rank.presence = Presence::new(visits);
-        let before = Before::of(&rank, &Inside::new(&rank), 1_000 * MS, 1_001 * MS);
+        let before = Before::measure(&rank, &InsideMpi::new(&rank), 1_000 * MS, 1_001 * MS);
         for from in [0, 300, 600, 900, 990] {
             let (outside, all) = (before.outside(from * MS, 1_000 * MS), (1_000 - from) * MS);
             let share = outside as f64 / all as f64;

@@ -140,7 +140,7 @@ impl<'a> Combiner<'a> {
         let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);
         let comm = self.communicator(file, rank, row);
         let key =
-            comm.and_then(|comm| LaneKey::of(comm, direction, place, peer, row.tag, mode, &name));
+            comm.and_then(|comm| LaneKey::new(comm, direction, place, peer, row.tag, mode, &name));
         let lane = key.filter(|_| is_matched).map(|key| self.lanes.intern(key) as u32);
         let is_message = matches!(direction, Direction::Send | Direction::Receive);
         Operation {

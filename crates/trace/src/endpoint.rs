@@ -23,7 +23,7 @@ impl Span {
     }
 
     #[inline]
-    pub fn of(ns: Option<i64>) -> Span {
+    pub fn from_ns(ns: Option<i64>) -> Span {
         ns.map_or(Span::NONE, Span::new)
     }
 
@@ -130,7 +130,7 @@ mod tests {
         }
         assert_eq!(Span::new(-5).get(), Some(0));
         assert_eq!(Span::new(i64::MAX).get().map(|ns| ns > 1 << 57), Some(true));
-        assert_eq!(Span::of(None).get(), None);
+        assert_eq!(Span::from_ns(None).get(), None);
     }
 
     #[test]

@@ -10,16 +10,18 @@ use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
-use super::rows::{add_call, add_request, FileOperation, OperationPlace, Places, RankRows};
+use super::rows::{
+    add_call, add_request, FileOperation, OperationPlace, OperationPlaces, RankRows,
+};
 use super::{Detail, LeftOut, Starvation, Starved};
 use lapscope_data::db::{
-    rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
+    rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
 use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::OfFile;
 
 /// Ranks of which rows are wanted, by rank and life.
-pub type Wanted = HashSet<(Rank, i64)>;
+pub type WantedRanks = HashSet<(Rank, i64)>;
 
 /// What of ranks is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Communicator {
 
 /// The rows of one file, by rank.
 pub(super) struct FileTrace {
-    pub definitions: Definitions,
+    pub definitions: FileDefinitions,
     pub communicators: Communicators,
     pub epochs: HashMap<RankKey, i64>,
     pub ranks: Vec<RankRows>,
@@ -61,9 +63,9 @@ impl FileTrace {
     pub(super) fn read(
         connection: &Connection,
         of_file: OfFile<'_>,
-        definitions: Definitions,
+        definitions: FileDefinitions,
         mut sink: Option<&mut dyn RowSink>,
-        wanted: Option<(&Wanted, Depth)>,
+        wanted: Option<(&WantedRanks, Depth)>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> rusqlite::Result<FileTrace> {
         let for_replay = wanted.map_or(true, |(_, depth)| depth == Depth::All);
@@ -137,7 +139,7 @@ impl FileTrace {
 
     /// Of one rank whose rows were kept.
     pub(super) fn of_kept(info: RankInfo, communicators: Communicators, rows: RankRows) -> Self {
-        let definitions = Definitions { ranks: vec![info], ..Definitions::default() };
+        let definitions = FileDefinitions { ranks: vec![info], ..FileDefinitions::default() };
         FileTrace {
             definitions,
             communicators,
@@ -221,7 +223,11 @@ impl FileTrace {
         Ok(())
     }
 
-    fn read_left_out(&mut self, connection: &Connection, places: &Places) -> rusqlite::Result<()> {
+    fn read_left_out(
+        &mut self,
+        connection: &Connection,
+        places: &OperationPlaces,
+    ) -> rusqlite::Result<()> {
         let mut statement =
             connection.prepare("SELECT operation_id, count, begin_ns, end_ns FROM left_out")?;
         let mut rows = statement.query([])?;
@@ -244,7 +250,7 @@ impl FileTrace {
         &mut self,
         connection: &Connection,
         of_file: OfFile<'_>,
-    ) -> rusqlite::Result<Places> {
+    ) -> rusqlite::Result<OperationPlaces> {
         let slots = self.slots();
         let mut statement = connection.prepare(
             "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.call_path_id, o.communicator_id, o.kind, o.bytes, o.peer,
@@ -252,7 +258,7 @@ impl FileTrace {
              FROM operation o LEFT JOIN operation i ON i.id = o.init_operation_id ORDER BY o.id",
         )?;
         let mut rows = statement.query([])?;
-        let mut places = Places::default();
+        let mut places = OperationPlaces::default();
         while let Some(row) = rows.next()? {
             let rank = slots.get(&row.get(1)?).copied().unwrap_or(0);
             let operations = &mut self.ranks[rank as usize].operations;

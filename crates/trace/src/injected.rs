@@ -17,7 +17,7 @@ use serde::Serialize;
 use self::arms::{Arms, Posted};
 use self::page::Page;
 use lapscope_data::db::{
-    for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
+    for_each_file, scan_rows, BadColumn, Database, DbError, FileDefinitions, FromRow, Rows,
 };
 use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 use lapscope_data::places::{CallPathId, OfFile, Places, SiteId};
@@ -95,14 +95,14 @@ impl AddAssign for Tests {
 #[derive(Debug)]
 pub struct FileInjection {
     pub ranks: Vec<RankInjection>,
-    pub rows: Vec<SiteRow>,
+    pub rows: Vec<InjectionRow>,
     /// For each rank with slots: where its eligible requests are.
     pub arms: Vec<Arms<PostedAt>>,
 }
 
 /// Rows of `injection` of one rank and site, its threads together.
 #[derive(Debug)]
-pub struct SiteRow {
+pub struct InjectionRow {
     pub rank: Rank,
     pub at: PostedAt,
     pub is_on: bool,
@@ -132,7 +132,7 @@ fn was_asked(database: &Database) -> bool {
 fn read_file(
     database: &Database,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     wanted: &[Rank],
 ) -> rusqlite::Result<FileInjection> {
     let connection = &database.connection;
@@ -204,7 +204,7 @@ fn read_sites(
     connection: &Connection,
     of_file: OfFile<'_>,
     infos: &HashMap<RankKey, RankInfo>,
-) -> rusqlite::Result<Vec<SiteRow>> {
+) -> rusqlite::Result<Vec<InjectionRow>> {
     let mut statement = connection.prepare(
         "SELECT rank, call_id, call_path_id, max(policy), sum(requests), sum(tests), sum(found), sum(test_ns), sum(idle_ns),
                 sum(interrupts), sum(deferred), sum(interrupt_ns)
@@ -216,7 +216,7 @@ fn read_sites(
         let Some(info) = infos.get(&row.get(0)?) else { continue };
         let Some(at) = posted_at(of_file, row.get(1)?, row.get(2)?) else { continue };
         let count = |column| row.get::<_, i64>(column).map(|count| count.max(0) as u64);
-        sites.push(SiteRow {
+        sites.push(InjectionRow {
             rank: info.rank,
             at,
             is_on: row.get(3)?,

@@ -19,7 +19,7 @@ pub struct LaneKey {
 
 impl LaneKey {
     /// `None` when something of it is not known.
-    pub(super) fn of(
+    pub(super) fn new(
         comm: u32,
         direction: Direction,
         rank: u32,

@@ -49,7 +49,7 @@ struct Block {
 }
 
 impl Gaps {
-    pub fn of(rank: &RankTrace) -> Gaps {
+    pub fn find(rank: &RankTrace) -> Gaps {
         let mut gaps = Gaps::default();
         for left_out in &rank.left_out {
             let operation = &rank.operations[left_out.operation as usize];

@@ -51,7 +51,7 @@ pub use cache::Cache;
 pub use clock::Clocks;
 pub use clock::Settled;
 pub use collective::{Before, Meetings};
-pub use collective::{Collective, Members};
+pub use collective::{Collective, CollectiveMembers};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Depth;
 pub use left_out::LeftOut;
@@ -61,7 +61,7 @@ pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
 pub use past::Past;
 pub use presence::Presence;
-pub use read::{Rows, WithSinks};
+pub use read::{ReadProgress, WithSinks};
 pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
 pub use stretch::counted::Stretch;
@@ -102,7 +102,7 @@ pub struct Trace {
     pub collectives: Vec<Collective>,
     /// Of each, what its last member did before it came.
     before: Vec<Before>,
-    pub members: Members,
+    pub members: CollectiveMembers,
     /// Of one-sided calls, whose [`Endpoint::partner`] indexes into this.
     pub awaited_targets: Vec<target::Awaited>,
     pub matching: Matching,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::collective::{Collective, Group, Members};
+use super::collective::{Collective, CollectiveMembers, CommunicatorCollectives};
 use super::endpoint::{Call, Endpoint, OtherCall, Span, NONE};
 use super::operation::{Direction, Operation, RequestEnd};
 use super::target::Awaited;
@@ -21,7 +21,7 @@ pub struct MadeUp {
     ranks: Vec<RankTrace>,
     sites: Vec<(CallName, u64)>,
     collectives: Vec<Collective>,
-    groups: Vec<Group>,
+    groups: Vec<CommunicatorCollectives>,
     awaited_targets: Vec<Awaited>,
 }
 
@@ -179,7 +179,7 @@ impl MadeUp {
         }
         let key = (0, 0, self.groups.len() as i64);
         let first = self.collectives.len() as u32;
-        self.groups.push(Group { key, first, count: 1, members });
+        self.groups.push(CommunicatorCollectives { key, first, count: 1, members });
         self.collectives.push(collective);
     }
 
@@ -203,7 +203,7 @@ impl MadeUp {
             places: Arc::new(places),
             blocking_calls: COLLECTIVES.map(name).to_vec(),
             collectives: self.collectives,
-            members: Members::new(self.groups),
+            members: CollectiveMembers::new(self.groups),
             awaited_targets: self.awaited_targets,
             ..Trace::default()
         }

@@ -70,7 +70,7 @@ pub struct Unmatched {
 
 /// The endpoints of a rank that have a lane, lane by lane, each in the order of their posts.
 #[derive(Debug, Default)]
-pub struct Order {
+pub struct LaneOrder {
     pub endpoints: Vec<u32>,
     /// By lane and whether they send.
     ranges: FxHashMap<(u32, bool), Range<u32>>,
@@ -81,7 +81,7 @@ pub struct Order {
 
 /// One side of a lane of messages: endpoints in the order of their posts, and their numbers where these are not 0, 1, 2 ...
 #[derive(Clone, Copy)]
-struct Side<'a> {
+struct LaneSide<'a> {
     endpoints: &'a [u32],
     ordinals: &'a [u32],
 }
@@ -89,11 +89,11 @@ struct Side<'a> {
 /// The two sides: sends at the source, receives at the destination.
 #[derive(Clone, Copy)]
 struct Sides<'a> {
-    sends: Side<'a>,
-    receives: Side<'a>,
+    sends: LaneSide<'a>,
+    receives: LaneSide<'a>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> LaneSide<'a> {
     fn numbered(self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let number = move |place: usize| match self.ordinals {
             [] => place as u32,
@@ -125,7 +125,7 @@ impl<'a> Sides<'a> {
 }
 
 /// Puts the endpoints of every rank in order.
-pub(super) fn orders(ranks: &[RankTrace], lanes: &[LaneKey]) -> Vec<Order> {
+pub(super) fn orders(ranks: &[RankTrace], lanes: &[LaneKey]) -> Vec<LaneOrder> {
     let all = ranks.par_iter().map(|rank| {
         let mut order = order(rank);
         order.number(rank, lanes);
@@ -134,7 +134,7 @@ pub(super) fn orders(ranks: &[RankTrace], lanes: &[LaneKey]) -> Vec<Order> {
     all.collect()
 }
 
-fn order(rank: &RankTrace) -> Order {
+fn order(rank: &RankTrace) -> LaneOrder {
     let mut slots: FxHashMap<(u32, bool), u32> = FxHashMap::default();
     let mut keys: Vec<(u32, bool)> = Vec::new();
     let slot_of: Vec<u32> = rank
@@ -176,25 +176,25 @@ fn order(rank: &RankTrace) -> Order {
         part.sort_by_key(|&index| rank.endpoints[index as usize].begin);
         ranges.insert(key, range);
     }
-    Order { endpoints, ranges, ordinals: Vec::new() }
+    LaneOrder { endpoints, ranges, ordinals: Vec::new() }
 }
 
-impl Order {
+impl LaneOrder {
     /// Lanes that it has endpoints of which do not send.
     pub(super) fn lanes(&self) -> impl Iterator<Item = u32> + '_ {
         self.ranges.keys().filter(|(_, is_send)| !is_send).map(|&(lane, _)| lane)
     }
 
     /// The endpoints of a lane, in the order of their posts. Of collectives those up to the first that was left out.
-    pub fn of(&self, lane: u32, is_send: bool) -> &[u32] {
+    pub fn endpoints_in(&self, lane: u32, is_send: bool) -> &[u32] {
         let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
         &self.endpoints[range.start as usize..range.end as usize]
     }
 
-    fn side(&self, lane: u32, is_send: bool) -> Side<'_> {
+    fn side(&self, lane: u32, is_send: bool) -> LaneSide<'_> {
         let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
         let ordinals = self.ordinals.get(range.start as usize..range.end as usize);
-        Side { endpoints: self.of(lane, is_send), ordinals: ordinals.unwrap_or(&[]) }
+        LaneSide { endpoints: self.endpoints_in(lane, is_send), ordinals: ordinals.unwrap_or(&[]) }
     }
 
     /// Numbers endpoints where some were left out.
@@ -202,7 +202,7 @@ impl Order {
         if rank.left_out.is_empty() {
             return;
         }
-        let gaps = Gaps::of(rank);
+        let gaps = Gaps::find(rank);
         self.ordinals = vec![NONE; self.endpoints.len()];
         for (&(lane, is_send), range) in &mut self.ranges {
             let key = &lanes[lane as usize];
@@ -219,13 +219,17 @@ impl Order {
     }
 }
 
-fn sides<'a>(orders: &'a [Order], lane: u32, key: &LaneKey) -> Sides<'a> {
+fn sides<'a>(orders: &'a [LaneOrder], lane: u32, key: &LaneKey) -> Sides<'a> {
     let side = |rank: u32, is_send| orders[rank as usize].side(lane, is_send);
     Sides { sends: side(key.source, true), receives: side(key.destination, false) }
 }
 
 /// Tells each end of a message of the other, by order and sizes alone.
-pub(super) fn pair(ranks: &mut [RankTrace], lanes: &[LaneKey], orders: &[Order]) -> Vec<Matched> {
+pub(super) fn pair(
+    ranks: &mut [RankTrace],
+    lanes: &[LaneKey],
+    orders: &[LaneOrder],
+) -> Vec<Matched> {
     let view: &[RankTrace] = ranks;
     let matched: Vec<Matched> = lanes
         .par_iter()
@@ -274,7 +278,7 @@ fn by_size(ranks: &[RankTrace], key: &LaneKey, sides: Sides<'_>) -> Matched {
 pub(super) fn verify(
     ranks: &mut [RankTrace],
     lanes: &[LaneKey],
-    orders: &[Order],
+    orders: &[LaneOrder],
     matched: &mut [Matched],
 ) {
     let view: &[RankTrace] = ranks;
@@ -314,7 +318,7 @@ fn possible_in_time(ranks: &[RankTrace], key: &LaneKey, sides: Sides<'_>, matche
 pub(super) fn count(
     trace: &Trace,
     lanes: &[LaneKey],
-    orders: &[Order],
+    orders: &[LaneOrder],
     matched: &[Matched],
 ) -> Matching {
     let ranks = &trace.ranks;

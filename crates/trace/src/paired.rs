@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::clock::{evidence, Evidence, Settled, Verdict};
-use super::collective::{groups, meetings, Group, Meetings, Members};
+use super::clock::{evidence, ClockEvidence, ClockFit, Settled};
+use super::collective::{groups, meetings, CollectiveMembers, CommunicatorCollectives, Meetings};
 use super::combine::{Combiner, Common};
 use super::file::FileTrace;
 use super::lane::LaneKey;
-use super::matching::{self, Matched, Matching, Order};
+use super::matching::{self, LaneOrder, Matched, Matching};
 use super::roster::Roster;
 use super::Trace;
 use lapscope_data::places::Places;
@@ -17,9 +17,9 @@ use lapscope_data::places::Places;
 pub struct Paired {
     trace: Trace,
     lanes: Vec<LaneKey>,
-    orders: Vec<Order>,
+    orders: Vec<LaneOrder>,
     matched: Vec<Matched>,
-    groups: Vec<Group>,
+    groups: Vec<CommunicatorCollectives>,
 }
 
 impl Paired {
@@ -40,11 +40,11 @@ impl Paired {
         let combiner = Combiner::new(&Arc::clone(&trace.places), &roster, &mut trace);
         let Common { lanes, communicators } = combiner.combine(files, &mut trace);
         trace.roster = roster;
-        Paired::of(trace, lanes, &communicators)
+        Paired::match_messages(trace, lanes, &communicators)
     }
 
     /// Of ranks whose operations know their lanes.
-    pub(super) fn of(
+    pub(super) fn match_messages(
         mut trace: Trace,
         lanes: Vec<LaneKey>,
         communicators: &[(i64, i64, i64)],
@@ -61,7 +61,7 @@ impl Paired {
     }
 
     /// What its focus says of clocks, with the ranks of the nodes `split` as clocks of their own.
-    pub fn clock_evidence(&self, split: &[u32]) -> Evidence {
+    pub fn clock_evidence(&self, split: &[u32]) -> ClockEvidence {
         evidence(&self.trace, &self.groups, split)
     }
 
@@ -85,7 +85,7 @@ impl Paired {
     /// The trace, with the collectives and the matching of the whole run.
     pub fn finish(mut self, meetings: &Meetings, matching: Matching) -> Trace {
         self.trace.join_meetings(&mut self.groups, meetings);
-        self.trace.members = Members::new(self.groups);
+        self.trace.members = CollectiveMembers::new(self.groups);
         self.trace.matching = matching;
         self.trace.find_targets();
         self.trace
@@ -95,9 +95,9 @@ impl Paired {
     pub(super) fn settle(mut self) -> Trace {
         let mut split = Vec::new();
         let settled = loop {
-            match Settled::of(&self.trace.ranks, &split, self.clock_evidence(&split)) {
-                Verdict::Settled(settled) => break settled,
-                Verdict::Split(nodes) => split = nodes,
+            match Settled::fit(&self.trace.ranks, &split, self.clock_evidence(&split)) {
+                ClockFit::Settled(settled) => break settled,
+                ClockFit::Split(nodes) => split = nodes,
             }
         };
         self.set_clocks(&settled);

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::file::{Depth, FileTrace, Wanted};
+use super::file::{Depth, FileTrace, WantedRanks};
 use super::paired::Paired;
 use super::roster::Roster;
 use super::Trace;
 use rayon::prelude::*;
 
-use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, NoSink, RowSink};
+use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, NoSink, RowSink};
 use lapscope_data::places::{OfFile, Places};
 
 /// How far reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
+pub enum ReadProgress {
     /// So many more are to be read.
     Expected(u64),
     /// So many more were read.
@@ -30,7 +30,7 @@ impl Trace {
     /// No file could be read.
     pub fn read(
         databases: &[PathBuf],
-        progress: &(dyn Fn(Rows) + Sync),
+        progress: &(dyn Fn(ReadProgress) + Sync),
     ) -> Result<(Trace, Vec<DbError>), DbError> {
         let (places, mut failed) = Places::read(databases)?;
         let is_read = |path: &&PathBuf| !failed.iter().any(|error| error.path() == Some(path));
@@ -47,16 +47,16 @@ impl Trace {
     pub fn read_with<'p, S: RowSink + Send>(
         databases: &[PathBuf],
         places: &'p Arc<Places>,
-        sink: Option<fn(OfFile<'p>, &Definitions) -> S>,
-        progress: &(dyn Fn(Rows) + Sync),
+        sink: Option<fn(OfFile<'p>, &FileDefinitions) -> S>,
+        progress: &(dyn Fn(ReadProgress) + Sync),
     ) -> Result<WithSinks<S>, DbError> {
         let per_file = for_each_file(databases, |database, definitions| {
             let of_file = places.of_file(&database.path);
             let mut sink = sink.map(|make| (definitions.clone(), make(of_file, &definitions)));
             let rows = sink.as_mut().map(|(_, sink)| sink as &mut dyn RowSink);
             let read = || -> rusqlite::Result<FileTrace> {
-                progress(Rows::Expected(rows_to_scan(&database.connection)?));
-                let add = |rows| progress(Rows::Read(rows));
+                progress(ReadProgress::Expected(rows_to_scan(&database.connection)?));
+                let add = |rows| progress(ReadProgress::Read(rows));
                 FileTrace::read(&database.connection, of_file, definitions, rows, None, &add)
             };
             let file = read().map_err(DbError::reading(&database.path))?;
@@ -99,7 +99,8 @@ impl Paired {
         let is_kept: HashSet<u32> = kept.iter().map(|(place, _)| *place).collect();
         let mut traces: Vec<FileTrace> = kept.into_iter().map(|(_, file)| file).collect();
         let missing = wanted.iter().filter(|place| !is_kept.contains(place));
-        let missing: Wanted = missing.map(|&place| (info(place).rank, info(place).life)).collect();
+        let missing: WantedRanks =
+            missing.map(|&place| (info(place).rank, info(place).life)).collect();
         let has_missing = |(_, wanted): &&(PathBuf, Vec<u32>)| {
             wanted.iter().any(|place| !is_kept.contains(place))
         };
@@ -137,7 +138,7 @@ impl Paired {
 pub struct WithSinks<S> {
     pub trace: Trace,
     /// For each file that could be read.
-    pub sinks: Vec<(Definitions, S)>,
+    pub sinks: Vec<(FileDefinitions, S)>,
     /// Why the others could not.
     pub failed: Vec<DbError>,
 }

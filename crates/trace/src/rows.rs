@@ -18,7 +18,7 @@ pub(super) struct FileOperation {
     pub site: SiteId,
     pub path: Option<CallPathId>,
     /// The call that says what kind of send it is: of persistent requests the one that made them. Index into
-    /// [`Places::calls`](lapscope_data::places::Places::calls).
+    /// [`OperationPlaces::calls`](lapscope_data::places::Places::calls).
     pub mode_call: u32,
     pub communicator_id: Option<i64>,
     pub kind: Kind,
@@ -90,14 +90,14 @@ pub(super) struct OperationPlace {
 
 /// Places by `operation.id`, which the recorder numbers without gaps.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct OperationPlaces {
     ids: Vec<i64>,
     places: Vec<OperationPlace>,
     /// The receiving halves of operations that also send.
     pub receives: FxHashMap<i64, i64>,
 }
 
-impl Places {
+impl OperationPlaces {
     pub fn push(&mut self, id: i64, place: OperationPlace) {
         self.ids.push(id);
         self.places.push(place);
@@ -114,7 +114,12 @@ impl Places {
 }
 
 /// `for_replay`: with what nobody else looks at, other calls and the thread of each.
-pub(super) fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow, for_replay: bool) {
+pub(super) fn add_call(
+    ranks: &mut [RankRows],
+    places: &OperationPlaces,
+    row: &CallRow,
+    for_replay: bool,
+) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
     if rank.is_left_out {
@@ -173,7 +178,7 @@ pub(super) fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow, f
 
 pub(super) fn add_request(
     ranks: &mut [RankRows],
-    places: &Places,
+    places: &OperationPlaces,
     row: &TraceRow,
     completion: Option<&CallRow>,
     for_replay: bool,
@@ -199,8 +204,8 @@ pub(super) fn add_request(
         rank.endpoints.push(Endpoint {
             begin: row.post_begin,
             post: Span::new(row.post),
-            window: Span::of(completion.map(|call| call.begin.0 - post_end)),
-            mpi: Span::of(row.mpi),
+            window: Span::from_ns(completion.map(|call| call.begin.0 - post_end)),
+            mpi: Span::from_ns(row.mpi),
             outstanding: Span::new(row.outstanding),
             operation: half.operation,
             call: call.map_or(NONE, |call| call as u32),

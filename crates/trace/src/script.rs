@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::collective::{Group, Members};
+use super::collective::{CollectiveMembers, CommunicatorCollectives};
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
@@ -68,7 +68,7 @@ pub struct Script {
 
 /// A rank on its way to being a trace.
 #[derive(Default)]
-struct Writer {
+struct RankWriter {
     trace: RankTrace,
     of_calls: Vec<u16>,
     of_endpoints: Vec<u16>,
@@ -100,7 +100,7 @@ impl Script {
     pub fn trace(&self) -> Trace {
         let written = self.acts.iter().zip(&self.calls);
         let mut ranks: Vec<RankTrace> =
-            written.map(|(acts, &of_request)| Writer::write(acts, of_request)).collect();
+            written.map(|(acts, &of_request)| RankWriter::write(acts, of_request)).collect();
         for (rank, &node) in ranks.iter_mut().zip(&self.nodes) {
             rank.node = node;
         }
@@ -113,7 +113,7 @@ impl Script {
         };
         let mut blocking_calls = vec![name("MPI_Send", None)];
         blocking_calls.extend(KINDS.map(|needs| name("MPI_Collective", Some(needs))));
-        let members = Members::new(vec![group]);
+        let members = CollectiveMembers::new(vec![group]);
         Trace { ranks, blocking_calls, collectives, members, ..Trace::default() }
     }
 }
@@ -125,9 +125,9 @@ fn blocking_call(needs: Needs) -> u32 {
     1 + KINDS.iter().position(|&kind| kind == needs).expect("one of the three") as u32
 }
 
-impl Writer {
+impl RankWriter {
     fn write(threads: &[Vec<Act>], of_request: i64) -> RankTrace {
-        let mut writer = Writer { of_request, ..Writer::default() };
+        let mut writer = RankWriter { of_request, ..RankWriter::default() };
         let mut end = 0;
         for (thread, acts) in (0..).zip(threads) {
             (writer.thread, writer.clock) = (thread, 0);
@@ -325,7 +325,7 @@ fn pair(ranks: &mut [RankTrace]) {
 }
 
 /// The k-th collectives of all ranks are one.
-fn assemble(ranks: &mut [RankTrace]) -> (Vec<Collective>, Group) {
+fn assemble(ranks: &mut [RankTrace]) -> (Vec<Collective>, CommunicatorCollectives) {
     let comm_size = ranks.len() as u32;
     let mut collectives: Vec<Collective> = Vec::new();
     let mut members = Vec::new();
@@ -355,5 +355,5 @@ fn assemble(ranks: &mut [RankTrace]) -> (Vec<Collective>, Group) {
         members.push((number, own));
     }
     let count = collectives.len() as u32;
-    (collectives, Group { key: (0, 0, 0), first: 0, count, members })
+    (collectives, CommunicatorCollectives { key: (0, 0, 0), first: 0, count, members })
 }

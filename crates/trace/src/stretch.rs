@@ -13,7 +13,7 @@ use lapscope_data::text::units::time;
 
 /// What the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum StretchChoice {
     /// Nanoseconds since the first rank's MPI_Init returned; open where it is `None`.
     Between { from: Option<i64>, to: Option<i64> },
     /// From the first to the last of these steps, numbered from 1.
@@ -22,7 +22,7 @@ pub enum Wanted {
 
 /// A stretch as documents name it. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Named {
+pub struct NamedStretch {
     /// Since the first rank's MPI_Init returned: the first begin and the last end on any rank.
     pub from_ns: Nanos,
     pub to_ns: Nanos,
@@ -58,10 +58,10 @@ impl Stretch {
     }
 
     /// As documents name it; `steps`: the first and the last of how many, where these were asked for.
-    pub fn named(&self, trace: &Trace, steps: Option<(u64, u64, u64)>) -> Named {
+    pub fn named(&self, trace: &Trace, steps: Option<(u64, u64, u64)>) -> NamedStretch {
         let start = trace.begin();
         let (begin, end) = self.span(trace).unwrap_or((start, start));
-        Named {
+        NamedStretch {
             from_ns: Nanos(begin - start),
             to_ns: Nanos(end - start),
             first_step: steps.map(|(first, _, _)| first),
@@ -97,11 +97,11 @@ impl Trace {
 pub struct Windows(HashMap<(Rank, i64), (Nanos, Nanos)>);
 
 /// From begin to end, which is not part of it, by a rank's own clock.
-pub type Window = (Nanos, Nanos);
+pub type TimeRange = (Nanos, Nanos);
 
 impl Windows {
     /// Of the ranks of a trace whose clocks are settled; it needs no rows.
-    pub fn of(trace: &Trace, stretch: &Stretch) -> Windows {
+    pub fn place(trace: &Trace, stretch: &Stretch) -> Windows {
         let window = |place: usize| {
             let info = trace.ranks[place].info();
             ((info.rank, info.life), trace.own_window(stretch, place))
@@ -110,7 +110,7 @@ impl Windows {
     }
 
     /// What of a rank counts; nothing of one that is not in the trace.
-    pub fn of_rank(&self, info: &RankInfo) -> Window {
+    pub fn of_rank(&self, info: &RankInfo) -> TimeRange {
         self.0.get(&(info.rank, info.life)).copied().unwrap_or_default()
     }
 
@@ -121,7 +121,7 @@ impl Windows {
 }
 
 /// The part of a rank's run that a window has.
-fn clipped(info: &RankInfo, (begin, end): Window) -> Window {
+fn clipped(info: &RankInfo, (begin, end): TimeRange) -> TimeRange {
     let begin = begin.max(info.init_end).min(info.end.max(info.init_end));
     (begin, end.min(info.end).max(begin))
 }

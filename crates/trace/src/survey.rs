@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::collective::nearest;
 use super::roster::{CommKey, Member};
 use super::{Roster, Starvation, Starved};
-use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, PerFile};
+use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, PerFile};
 use lapscope_data::model::RankInfo;
 
 /// All ranks of a run. Places are those of the [`Roster`].
@@ -19,12 +19,12 @@ pub struct Survey {
     pub files: Vec<PathBuf>,
     pub roster: Arc<Roster>,
     /// By place.
-    pub facts: Vec<Facts>,
+    pub facts: Vec<RankFacts>,
 }
 
 /// Of one rank.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Facts {
+pub struct RankFacts {
     /// Index into [`Survey::files`], and whether it is the first rank of that file.
     pub file: u32,
     pub is_first: bool,
@@ -37,7 +37,7 @@ pub struct Facts {
 }
 
 /// As a file tells it.
-struct Told {
+struct FileMember {
     member: Member,
     is_first: bool,
     rows: u64,
@@ -56,8 +56,8 @@ impl Survey {
             let told = told_by(&database.connection, &definitions);
             Ok((database.path.clone(), told.map_err(DbError::reading(&database.path))?))
         })?;
-        let (files, by_file): (Vec<PathBuf>, Vec<Vec<Told>>) = read.into_iter().unzip();
-        let mut all: Vec<(u32, Told)> = (0..)
+        let (files, by_file): (Vec<PathBuf>, Vec<Vec<FileMember>>) = read.into_iter().unzip();
+        let mut all: Vec<(u32, FileMember)> = (0..)
             .zip(by_file)
             .flat_map(|(file, told)| told.into_iter().map(move |told| (file, told)))
             .collect();
@@ -68,8 +68,8 @@ impl Survey {
             let place = |peer: i64| roster.place(rank.neighbor(peer), life);
             let peers: BTreeSet<u32> = told.peers.iter().copied().filter_map(place).collect();
             let peers = peers.into_iter().collect();
-            let Told { rows, is_first, asked_together, .. } = told;
-            Facts { file, is_first, rows, peers, asked_together }
+            let FileMember { rows, is_first, asked_together, .. } = told;
+            RankFacts { file, is_first, rows, peers, asked_together }
         });
         let facts = facts.collect();
         Ok((Survey { files, roster: Arc::new(roster), facts }, failed))
@@ -113,7 +113,10 @@ impl Survey {
     }
 }
 
-fn told_by(connection: &Connection, definitions: &Definitions) -> rusqlite::Result<Vec<Told>> {
+fn told_by(
+    connection: &Connection,
+    definitions: &FileDefinitions,
+) -> rusqlite::Result<Vec<FileMember>> {
     let rows = rows_to_scan(connection)?;
     let each = rows / definitions.ranks.len().max(1) as u64;
     let mut told = Vec::new();
@@ -146,7 +149,13 @@ fn told_by(connection: &Connection, definitions: &Definitions) -> rusqlite::Resu
             rows: if slot == 0 { rows } else { 0 },
             communicators: own,
         };
-        told.push(Told { member, is_first: slot == 0, rows: each, peers, asked_together: asked });
+        told.push(FileMember {
+            member,
+            is_first: slot == 0,
+            rows: each,
+            peers,
+            asked_together: asked,
+        });
     }
     Ok(told)
 }

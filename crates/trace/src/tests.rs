@@ -174,7 +174,7 @@ impl World {
         let everybody = (0..trace.ranks.len() as u32).collect();
         let communicators = [((1, 0, 0), everybody)].into();
         trace.roster = Arc::new(Roster::of_communicators(communicators));
-        let trace = Paired::of(trace, self.lanes, &[(1, 0, 0)]).settle();
+        let trace = Paired::match_messages(trace, self.lanes, &[(1, 0, 0)]).settle();
         let (clocks, matching) = (trace.clocks.clone(), trace.matching.clone());
         (trace, clocks, matching)
     }

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use self::seen::Seen;
+use self::seen::TimeBounds;
 use self::words::{Buffer, Word};
 use lapscope_data::db::{
     for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,
-    DbError, Definitions, FromRow, Rows,
+    DbError, FileDefinitions, FromRow, Rows,
 };
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
@@ -137,7 +137,7 @@ impl RunWatches {
 
 /// Thread and begin, which tell of which request or blocking call a watch is, and which half. Its operation is that of the
 /// post, which may not be that of the request: only the end tells who sent, and how much.
-type Key = (i64, i64, Side);
+type WatchKey = (i64, i64, Side);
 
 /// An operation with watched buffers.
 #[derive(Clone, Copy)]
@@ -152,7 +152,7 @@ struct FileReader<'a> {
 }
 
 impl FileReader<'_> {
-    fn read(&self, definitions: &Definitions, wanted: &[Rank]) -> rusqlite::Result<RunWatches> {
+    fn read(&self, definitions: &FileDefinitions, wanted: &[Rank]) -> rusqlite::Result<RunWatches> {
         let is_wanted = |info: &&RankInfo| wanted.is_empty() || wanted.contains(&info.rank);
         let infos: FxHashMap<RankKey, &RankInfo> =
             definitions.ranks.iter().filter(is_wanted).map(|info| (info.key, info)).collect();
@@ -181,8 +181,8 @@ impl FileReader<'_> {
             watches
                 .extend(known.filter(|it| watchers.contains_key(&it.rank)).map(|it| (*watch, it)));
         })?;
-        let hits = Hits::of(watches.iter().map(|(watch, _)| watch));
-        let mut index: FxHashMap<Key, usize> = FxHashMap::default();
+        let hits = Hits::collect(watches.iter().map(|(watch, _)| watch));
+        let mut index: FxHashMap<WatchKey, usize> = FxHashMap::default();
         let mut buffers: Vec<Watched> = Vec::new();
         for (watch, operation) in &watches {
             let watcher = &watchers[&operation.rank];
@@ -215,12 +215,12 @@ impl FileReader<'_> {
         let before = hits.beside(watch) + own_hits_before(watch);
         let most = least + watcher.hit.unwrap_or_default().0 as f64 * before as f64;
         let away = match watch.result {
-            WatchResult::Touched => Seen { least, most },
-            WatchResult::Untouched => Seen::at_least(least),
-            WatchResult::Often => Seen::at_most(most),
+            WatchResult::Touched => TimeBounds { least, most },
+            WatchResult::Untouched => TimeBounds::at_least(least),
+            WatchResult::Often => TimeBounds::at_most(most),
         };
         // others may have touched it later, or earlier
-        let away = if watcher.others_may_touch { Seen { least: 0.0, ..away } } else { away };
+        let away = if watcher.others_may_touch { TimeBounds { least: 0.0, ..away } } else { away };
         WatchedWord {
             word: Word::at(watch.offset.0, watch.buffer.0, away),
             touch: watch
@@ -252,7 +252,7 @@ impl FileReader<'_> {
     fn complete(
         &self,
         operations: &FxHashMap<i64, Option<OperationOf>>,
-        index: &FxHashMap<Key, usize>,
+        index: &FxHashMap<WatchKey, usize>,
         buffers: &mut [Watched],
     ) -> rusqlite::Result<()> {
         if buffers.is_empty() {
@@ -330,7 +330,7 @@ impl FromRow for PostRow {
 struct Hits(FxHashMap<i64, Vec<i64>>);
 
 impl Hits {
-    fn of<'w>(watches: impl Iterator<Item = &'w Watch>) -> Hits {
+    fn collect<'w>(watches: impl Iterator<Item = &'w Watch>) -> Hits {
         let mut hits: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
         for watch in watches.filter(|watch| watch.result != WatchResult::Untouched) {
             hits.entry(watch.thread_id).or_default().push(touched_at(watch));

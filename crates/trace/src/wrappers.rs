@@ -21,19 +21,19 @@ const INTERPRETERS: [&str; 5] = ["libpython", "python", "libjulia", "julia", "li
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct WrapperOptions {
     /// Functions that count as wrappers in any case; `*` stands for any letters.
     pub names: Vec<String>,
     /// Only those.
     pub none_found: bool,
 }
 
-impl Asked {
+impl WrapperOptions {
     /// `--wrapper` as typed: names, or `none`.
-    pub fn new(typed: &[String]) -> Asked {
+    pub fn new(typed: &[String]) -> WrapperOptions {
         let (none, names): (Vec<String>, Vec<String>) =
             typed.iter().cloned().partition(|name| name == "none");
-        Asked { names, none_found: !none.is_empty() }
+        WrapperOptions { names, none_found: !none.is_empty() }
     }
 
     fn names(&self, function: &str) -> bool {
@@ -55,10 +55,10 @@ pub struct Wrapper {
 }
 
 /// A function's name and its module's.
-type Function<'a> = (&'a String, &'a String);
+type FunctionInModule<'a> = (&'a String, &'a String);
 
 impl Wrapper {
-    fn function(&self) -> Function<'_> {
+    fn function(&self) -> FunctionInModule<'_> {
         (&self.function, &self.module)
     }
 }
@@ -71,17 +71,17 @@ pub struct Wrappers {
 
 impl Wrappers {
     /// Judges by all calls of a run and where they were made.
-    pub fn find(uses: &Uses<'_>, asked: &Asked, names: &mut dyn NameFrames) -> Wrappers {
+    pub fn find(uses: &Uses<'_>, asked: &WrapperOptions, names: &mut dyn NameFrames) -> Wrappers {
         let frames: HashSet<Frame> =
             uses.paths.iter().flat_map(|path| &path.frames).copied().collect();
         let mut wrappers = Wrappers::default();
         if frames.len() > MOST_FRAMES && asked.names.is_empty() {
             return wrappers;
         }
-        let steps: Vec<Vec<Step>> =
+        let steps: Vec<Vec<PathStep>> =
             uses.paths.iter().map(|path| steps(path, uses.modules, names)).collect();
         let mut at = vec![0; steps.len()];
-        let mut called_by_one: Vec<(Wrapper, Function<'_>)> = Vec::new();
+        let mut called_by_one: Vec<(Wrapper, FunctionInModule<'_>)> = Vec::new();
         loop {
             let known = wrappers.found.len();
             for ((function, module), seen) in look(uses, &steps, &at) {
@@ -136,7 +136,7 @@ impl Wrappers {
 
     /// Whether one of them has such a name.
     pub fn has(&self, name: &str) -> bool {
-        let asked = Asked { names: vec![name.to_owned()], none_found: true };
+        let asked = WrapperOptions { names: vec![name.to_owned()], none_found: true };
         self.found.iter().any(|wrapper| asked.names(&wrapper.function))
     }
 
@@ -145,7 +145,7 @@ impl Wrappers {
     }
 
     /// The first step, from the innermost outwards, that is no wrapper.
-    fn caller(&self, steps: &[Step]) -> usize {
+    fn caller(&self, steps: &[PathStep]) -> usize {
         let mut at = 0;
         while steps.get(at + 1).is_some_and(|next| self.passes_on(&steps[at], next)) {
             at += 1;
@@ -153,7 +153,7 @@ impl Wrappers {
         at
     }
 
-    fn passes_on(&self, step: &Step, caller: &Step) -> bool {
+    fn passes_on(&self, step: &PathStep, caller: &PathStep) -> bool {
         let wrapper = self.found.iter().find(|it| step.function() == Some(it.function()));
         wrapper.is_some_and(|it| {
             !caller.name.is_start_code() && (it.asked || step.is_named_by(caller))
@@ -180,19 +180,19 @@ impl<'a> From<&'a Places> for Uses<'a> {
 
 /// A function on a call path; inlined ones are steps of their own.
 #[derive(Debug)]
-struct Step {
+struct PathStep {
     frame: Frame,
     name: FrameName,
     module: String,
 }
 
-impl Step {
-    fn function(&self) -> Option<Function<'_>> {
+impl PathStep {
+    fn function(&self) -> Option<FunctionInModule<'_>> {
         self.name.function.as_ref().map(|function| (function, &self.module))
     }
 
     /// Whether `caller` says at least as much of where in the program that is.
-    fn is_named_by(&self, caller: &Step) -> bool {
+    fn is_named_by(&self, caller: &PathStep) -> bool {
         caller.name.function.is_some()
             && (caller.name.line.is_some() || self.name.line.is_none())
             && !caller.name.is_start_code()
@@ -208,13 +208,13 @@ impl Step {
 }
 
 /// From the caller of MPI outwards.
-fn steps(path: &CallPath, modules: &[Module], names: &mut dyn NameFrames) -> Vec<Step> {
+fn steps(path: &CallPath, modules: &[Module], names: &mut dyn NameFrames) -> Vec<PathStep> {
     let first = innermost_own(path, modules).unwrap_or(0);
     let mut steps = Vec::new();
     for &frame in path.frames.iter().skip(first) {
         for (level, name) in (0..).zip(names.name(frame)) {
             let module = base_name(name.module.as_deref().unwrap_or("")).to_owned();
-            steps.push(Step { frame: Frame { level, ..frame }, name, module });
+            steps.push(PathStep { frame: Frame { level, ..frame }, name, module });
         }
     }
     steps
@@ -222,10 +222,10 @@ fn steps(path: &CallPath, modules: &[Module], names: &mut dyn NameFrames) -> Vec
 
 /// What was seen of a function.
 #[derive(Debug, Default)]
-struct Seen<'a> {
+struct FunctionUse<'a> {
     /// Lines by call.
     places: HashMap<&'a str, HashSet<(Option<u32>, u64)>>,
-    callers: HashSet<(Function<'a>, (Option<u32>, u64))>,
+    callers: HashSet<(FunctionInModule<'a>, (Option<u32>, u64))>,
     /// Of the machine code that it is part of, where it was not inlined.
     codes: HashSet<Frame>,
     /// Something that it does besides passing on, or a caller that says less than it does.
@@ -233,7 +233,7 @@ struct Seen<'a> {
     waits: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> FunctionUse<'a> {
     /// Wherever it is called from.
     fn passes_on(&self) -> bool {
         let mut places = self.places.values();
@@ -244,7 +244,7 @@ impl<'a> Seen<'a> {
     }
 
     /// The caller of what is called at one place: that has to be a wrapper, too.
-    fn only_caller(&self) -> Option<Function<'a>> {
+    fn only_caller(&self) -> Option<FunctionInModule<'a>> {
         let only = self.callers.iter().next().filter(|_| self.callers.len() == 1);
         only.map(|(function, _)| *function)
     }
@@ -258,17 +258,17 @@ impl<'a> Seen<'a> {
 /// Looks at every function on the way from `at`, the callers of MPI as far as they are known, outwards.
 fn look<'a>(
     uses: &'a Uses<'_>,
-    steps: &'a [Vec<Step>],
+    steps: &'a [Vec<PathStep>],
     at: &[usize],
-) -> BTreeMap<Function<'a>, Seen<'a>> {
-    let mut functions: BTreeMap<_, Seen<'a>> = BTreeMap::new();
+) -> BTreeMap<FunctionInModule<'a>, FunctionUse<'a>> {
+    let mut functions: BTreeMap<_, FunctionUse<'a>> = BTreeMap::new();
     for &(call, path) in &uses.pairs {
         let call = &uses.calls[call];
         if matches!(call.role.as_str(), "CONTROL" | "BOUND") {
             continue;
         }
         let ways = &steps[path][at[path]..];
-        for outer in ways.iter().skip(1).filter_map(Step::function) {
+        for outer in ways.iter().skip(1).filter_map(PathStep::function) {
             functions.entry(outer).or_default().does_more = true;
         }
         let [step, caller @ ..] = ways else { continue };
@@ -365,7 +365,8 @@ mod tests {
             });
             paths.push(CallPath { frames: frames.collect(), ..CallPath::default() });
         }
-        let asked = Asked::new(&asked.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+        let asked =
+            WrapperOptions::new(&asked.iter().map(|name| name.to_string()).collect::<Vec<_>>());
         let pairs = (0..calls.len()).map(|at| (at, at)).collect();
         let uses = Uses { calls: &names_of_calls, paths: &paths, modules: &modules, pairs };
         let wrappers = Wrappers::find(&uses, &asked, &mut names);
@@ -452,9 +453,9 @@ mod tests {
 
     #[test]
     fn names_may_have_stars() {
-        let asked = Asked::new(&["plib::*send".into(), "hypre_*_I*".into()]);
+        let asked = WrapperOptions::new(&["plib::*send".into(), "hypre_*_I*".into()]);
         assert!(asked.names("plib::isend(int)") && asked.names("hypre_MPI_Isend"));
         assert!(!asked.names("plib::sends") && !asked.names("hypre_MPI_Send"));
-        assert!(Asked::new(&["isend".into()]).names("a::b::isend(double*)"));
+        assert!(WrapperOptions::new(&["isend".into()]).names("a::b::isend(double*)"));
     }
 }

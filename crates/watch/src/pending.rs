@@ -4,7 +4,7 @@ pub mod groups;
 
 use serde::Serialize;
 
-use lapscope_data::db::{Database, DbError, Definitions};
+use lapscope_data::db::{Database, DbError, FileDefinitions};
 use lapscope_data::model::{Bytes, CallPath, Ended, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, Places};
 use lapscope_data::symbols::{name_path, FrameName, NameFrames};
@@ -12,7 +12,7 @@ use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 /// What it is that did not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum PendingKind {
     Call,
     Request,
 }
@@ -20,7 +20,7 @@ pub enum What {
 /// A row that did not end.
 #[derive(Debug, Clone)]
 pub struct PendingRow {
-    pub what: What,
+    pub what: PendingKind,
     pub rank: RankKey,
     pub thread: i64,
     pub call: String,
@@ -40,7 +40,7 @@ pub struct PendingRow {
 pub fn read_pending(
     database: &Database,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
 ) -> Result<Vec<PendingRow>, DbError> {
     let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
              o.call_path_id, p.post_begin_ns
@@ -60,12 +60,12 @@ pub fn read_pending(
 fn pending_row(
     row: &rusqlite::Row<'_>,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
 ) -> rusqlite::Result<PendingRow> {
     let call_id: i64 = row.get(3)?;
     let communicator: Option<i64> = row.get(8)?;
     Ok(PendingRow {
-        what: if row.get(0)? { What::Request } else { What::Call },
+        what: if row.get(0)? { PendingKind::Request } else { PendingKind::Call },
         rank: row.get(1)?,
         thread: definitions.thread_numbers.get(&row.get(2)?).copied().unwrap_or(0),
         call: of_file.call_name(call_id),
@@ -82,7 +82,7 @@ fn pending_row(
 /// A row that did not end, named.
 #[derive(Debug, Clone, Serialize)]
 pub struct PendingItem {
-    pub what: What,
+    pub what: PendingKind,
     pub rank: Rank,
     pub life: i64,
     pub host: String,
@@ -111,7 +111,7 @@ pub struct PendingItem {
 /// Rows of one file with what is needed to name them.
 #[derive(Debug)]
 pub struct FilePending {
-    pub definitions: Definitions,
+    pub definitions: FileDefinitions,
     pub rows: Vec<PendingRow>,
 }
 

@@ -237,7 +237,7 @@ fn parse_entry(family: &str, head: &str, clauses: &Clauses) -> Result<Vec<Call>,
     let mut calls = Vec::new();
     for form in forms.split(',').map(str::trim) {
         let form = parse_form(form).ok_or_else(|| format!("not `VERB NAME`: {form}"))?;
-        let facts = Facts::of(form.verb, form.tag, clauses)
+        let facts = Facts::for_call(form.verb, form.tag, clauses)
             .map_err(|error| format!("MPI_{}: {error}", form.name))?;
         let mut params = params.clone();
         for name in form.appended {

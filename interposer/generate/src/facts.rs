@@ -79,7 +79,7 @@ impl Facts {
     ///
     /// # Errors
     /// A clause is missing, or it is no word for that.
-    pub fn of(verb: Verb, tag: Option<Tag>, clauses: &Clauses) -> Result<Facts, String> {
+    pub fn for_call(verb: Verb, tag: Option<Tag>, clauses: &Clauses) -> Result<Facts, String> {
         let kind = kind_of(&clauses.message);
         let transfers = match (verb, kind) {
             (Verb::Probe, _) => None,

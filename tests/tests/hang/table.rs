@@ -40,7 +40,7 @@ pub struct Slow {
     pub may_be_doubted: bool,
 }
 
-const fn of(
+const fn hanging(
     source: Source,
     name: &'static str,
     ranks: u32,
@@ -85,97 +85,108 @@ const MISMATCH: &[&str] = &["collective_mismatch"];
 const LEFT: &[&str] = &["left"];
 
 pub const HANGING: &[Hanging] = &[
-    of(MESSAGES, "rendezvous_cycle", 4, DEADLOCK).named(&[0, 1, 2, 3]).says(&["MPI_Send"]),
-    of(MESSAGES, "head_to_head", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
-    of(MESSAGES, "both_receive", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Recv"]),
-    of(MESSAGES, "missing_receive", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
-    of(MESSAGES, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
-    of(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["in other"]),
-    of(MESSAGES, "wrong_source", 3, NO_MATCH).named(&[0]).says(&["rank 2"]),
-    of(MESSAGES, "truncated", 2, DEADLOCK).named(&[0, 1]).says(&["tag 17"]),
-    of(MESSAGES, "iprobe_for_nothing", 2, &["polls", "deadlock"])
+    hanging(MESSAGES, "rendezvous_cycle", 4, DEADLOCK).named(&[0, 1, 2, 3]).says(&["MPI_Send"]),
+    hanging(MESSAGES, "head_to_head", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
+    hanging(MESSAGES, "both_receive", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Recv"]),
+    hanging(MESSAGES, "missing_receive", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
+    hanging(MESSAGES, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
+    hanging(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["in other"]),
+    hanging(MESSAGES, "wrong_source", 3, NO_MATCH).named(&[0]).says(&["rank 2"]),
+    hanging(MESSAGES, "truncated", 2, DEADLOCK).named(&[0, 1]).says(&["tag 17"]),
+    hanging(MESSAGES, "iprobe_for_nothing", 2, &["polls", "deadlock"])
         .named(&[0])
         .says(&["MPI_Iprobe", "from rank 1, tag 17"]),
-    of(MESSAGES, "send_to_self", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
-    of(MESSAGES, "ring_without_one", 4, EITHER).named(&[2]).says(&["MPI_Sendrecv"]),
-    of(MESSAGES, "half_of_sendrecv", 2, DEADLOCK)
+    hanging(MESSAGES, "send_to_self", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
+    hanging(MESSAGES, "ring_without_one", 4, EITHER).named(&[2]).says(&["MPI_Sendrecv"]),
+    hanging(MESSAGES, "half_of_sendrecv", 2, DEADLOCK)
         .named(&[0, 1])
         .says(&["MPI_Sendrecv", "from rank 1, tag 17"]),
-    of(MESSAGES, "probe_for_nothing", 2, EITHER).named(&[0]).says(&["MPI_Probe"]),
-    of(MESSAGES, "anyone_but_nobody", 3, DEADLOCK).named(&[0, 1, 2]),
-    of(MESSAGES, "anyone_took_it", 3, EITHER).named(&[0]),
-    of(MESSAGES, "both_sides_receive", 4, DEADLOCK).named(&[0, 2]),
-    of(MESSAGES, "three_kinds", 3, EITHER).named(&[0, 1, 2]),
-    of(REQUESTS, "one_of_three", 2, EITHER).named(&[0]).says(&["tag 9", "tag 3"]),
-    of(REQUESTS, "waitany_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitany"]),
-    of(REQUESTS, "waitsome_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitsome"]),
-    of(REQUESTS, "persistent_receives", 2, DEADLOCK).named(&[0, 1]),
-    of(REQUESTS, "tests_for_ever", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
-    of(REQUESTS, "tests_now_and_then", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
-    of(REQUESTS, "sends_to_who_left", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
-    of(REQUESTS, "icollectives_swapped", 2, MISMATCH).named(&[0, 1]).says(&["MPI_Ibcast", "root"]),
-    of(REQUESTS, "ibarrier_is_no_barrier", 3, MISMATCH).named(&[0]).says(&["MPI_Ibarrier"]),
-    of(REQUESTS, "waits_for_send_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Wait"]),
-    of(COLLECTIVES, "order_swapped", 3, MISMATCH)
+    hanging(MESSAGES, "probe_for_nothing", 2, EITHER).named(&[0]).says(&["MPI_Probe"]),
+    hanging(MESSAGES, "anyone_but_nobody", 3, DEADLOCK).named(&[0, 1, 2]),
+    hanging(MESSAGES, "anyone_took_it", 3, EITHER).named(&[0]),
+    hanging(MESSAGES, "both_sides_receive", 4, DEADLOCK).named(&[0, 2]),
+    hanging(MESSAGES, "three_kinds", 3, EITHER).named(&[0, 1, 2]),
+    hanging(REQUESTS, "one_of_three", 2, EITHER).named(&[0]).says(&["tag 9", "tag 3"]),
+    hanging(REQUESTS, "waitany_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitany"]),
+    hanging(REQUESTS, "waitsome_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitsome"]),
+    hanging(REQUESTS, "persistent_receives", 2, DEADLOCK).named(&[0, 1]),
+    hanging(REQUESTS, "tests_for_ever", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
+    hanging(REQUESTS, "tests_now_and_then", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
+    hanging(REQUESTS, "sends_to_who_left", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
+    hanging(REQUESTS, "icollectives_swapped", 2, MISMATCH)
+        .named(&[0, 1])
+        .says(&["MPI_Ibcast", "root"]),
+    hanging(REQUESTS, "ibarrier_is_no_barrier", 3, MISMATCH).named(&[0]).says(&["MPI_Ibarrier"]),
+    hanging(REQUESTS, "waits_for_send_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Wait"]),
+    hanging(COLLECTIVES, "order_swapped", 3, MISMATCH)
         .named(&[0])
         .says(&["MPI_Barrier", "MPI_Allreduce"]),
-    of(COLLECTIVES, "different_root", 2, MISMATCH).named(&[0, 1]).says(&["MPI_Gather", "root"]),
-    of(COLLECTIVES, "scatter_from_another", 3, MISMATCH).named(&[2]).says(&["MPI_Scatter", "root"]),
-    of(COLLECTIVES, "bcast_and_reduce", 3, MISMATCH).named(&[0]).says(&["MPI_Bcast", "MPI_Reduce"]),
-    of(COLLECTIVES, "leaves_the_loop_early", 3, LEFT)
+    hanging(COLLECTIVES, "different_root", 2, MISMATCH)
+        .named(&[0, 1])
+        .says(&["MPI_Gather", "root"]),
+    hanging(COLLECTIVES, "scatter_from_another", 3, MISMATCH)
+        .named(&[2])
+        .says(&["MPI_Scatter", "root"]),
+    hanging(COLLECTIVES, "bcast_and_reduce", 3, MISMATCH)
+        .named(&[0])
+        .says(&["MPI_Bcast", "MPI_Reduce"]),
+    hanging(COLLECTIVES, "leaves_the_loop_early", 3, LEFT)
         .named(&[2])
         .says(&["MPI_Finalize", "MPI_Allreduce"]),
-    of(COLLECTIVES, "goes_on_early", 3, MISMATCH)
+    hanging(COLLECTIVES, "goes_on_early", 3, MISMATCH)
         .named(&[2])
         .says(&["MPI_Gather", "MPI_Allreduce"]),
-    of(COLLECTIVES, "communicators_crossed", 2, &["collective_mismatch", "deadlock"])
+    hanging(COLLECTIVES, "communicators_crossed", 2, &["collective_mismatch", "deadlock"])
         .named(&[0, 1])
         .says(&["MPI_Barrier", "in other"]),
-    of(COLLECTIVES, "rows_and_columns", 4, &["collective_mismatch", "deadlock"])
+    hanging(COLLECTIVES, "rows_and_columns", 4, &["collective_mismatch", "deadlock"])
         .named(&[0, 1, 2, 3]),
-    of(COLLECTIVES, "receive_before_barrier", 2, EITHER).named(&[1]).says(&["MPI_Recv"]),
-    of(COLLECTIVES, "split_without_one", 3, EITHER).named(&[2]).says(&["MPI_Recv"]),
-    of(COLLECTIVES, "dup_and_reduce", 3, MISMATCH)
+    hanging(COLLECTIVES, "receive_before_barrier", 2, EITHER).named(&[1]).says(&["MPI_Recv"]),
+    hanging(COLLECTIVES, "split_without_one", 3, EITHER).named(&[2]).says(&["MPI_Recv"]),
+    hanging(COLLECTIVES, "dup_and_reduce", 3, MISMATCH)
         .named(&[2])
         .says(&["MPI_Comm_dup", "MPI_Allreduce"]),
-    of(COLLECTIVES, "barrier_between_without_one", 4, EITHER)
+    hanging(COLLECTIVES, "barrier_between_without_one", 4, EITHER)
         .named(&[3])
         .says(&["MPI_Barrier", "MPI_Intercomm_create"]),
-    of(COLLECTIVES, "sides_differ", 4, MISMATCH)
+    hanging(COLLECTIVES, "sides_differ", 4, MISMATCH)
         .named(&[0, 1, 2, 3])
         .says(&["MPI_Barrier", "MPI_Allreduce"]),
-    of(COLLECTIVES, "other_root_between", 4, MISMATCH).named(&[0, 1, 2, 3]).says(&[
+    hanging(COLLECTIVES, "other_root_between", 4, MISMATCH).named(&[0, 1, 2, 3]).says(&[
         "rank 0 as root",
         "rank 1 as root",
         "MPI_PROC_NULL",
     ]),
-    of(COLLECTIVES, "finalizes_early", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
-    of(OUTSIDE, "computes_for_ever", 3, &["computes"]).named(&[1]),
-    of(OUTSIDE, "reads_from_nobody", 3, &["asleep"]).named(&[1]),
-    of(OUTSIDE, "waits_for_child", 3, &["asleep"]).named(&[1]),
-    of(OUTSIDE, "wants_locked_file", 2, &["asleep"]).named(&[1]),
-    of(OUTSIDE, "stopped", 3, &["stopped"]).named(&[1]),
-    of(OUTSIDE, "killed", 3, &["dead"]).named(&[1]).behind_a_shell(),
-    of(OUTSIDE, "aborts_within", 3, &["dead"]).named(&[1]).says(&["MPI_Recv"]).behind_a_shell(),
-    of(OUTSIDE, "exits", 3, &["left", "dead"]).named(&[1]).behind_a_shell(),
-    of(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).named(&[0]),
-    of(OUTSIDE, "all_threads_receive", 2, DEADLOCK).named(&[0, 1]),
-    of(WINDOWS, "lock_never_released", 2, DEADLOCK).named(&[0, 1]).says(&["locked"]),
-    of(WINDOWS, "fence_without_one", 3, &["collective_mismatch", "deadlock"])
+    hanging(COLLECTIVES, "finalizes_early", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
+    hanging(OUTSIDE, "computes_for_ever", 3, &["computes"]).named(&[1]),
+    hanging(OUTSIDE, "reads_from_nobody", 3, &["asleep"]).named(&[1]),
+    hanging(OUTSIDE, "waits_for_child", 3, &["asleep"]).named(&[1]),
+    hanging(OUTSIDE, "wants_locked_file", 2, &["asleep"]).named(&[1]),
+    hanging(OUTSIDE, "stopped", 3, &["stopped"]).named(&[1]),
+    hanging(OUTSIDE, "killed", 3, &["dead"]).named(&[1]).behind_a_shell(),
+    hanging(OUTSIDE, "aborts_within", 3, &["dead"])
+        .named(&[1])
+        .says(&["MPI_Recv"])
+        .behind_a_shell(),
+    hanging(OUTSIDE, "exits", 3, &["left", "dead"]).named(&[1]).behind_a_shell(),
+    hanging(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).named(&[0]),
+    hanging(OUTSIDE, "all_threads_receive", 2, DEADLOCK).named(&[0, 1]),
+    hanging(WINDOWS, "lock_never_released", 2, DEADLOCK).named(&[0, 1]).says(&["locked"]),
+    hanging(WINDOWS, "fence_without_one", 3, &["collective_mismatch", "deadlock"])
         .named(&[2])
         .says(&["MPI_Win_fence"]),
-    of(WINDOWS, "start_without_post", 2, DEADLOCK).named(&[0, 1]),
-    of(PARTITIONS, "never_ready", 2, DEADLOCK).named(&[0]).says(&[
+    hanging(WINDOWS, "start_without_post", 2, DEADLOCK).named(&[0, 1]),
+    hanging(PARTITIONS, "never_ready", 2, DEADLOCK).named(&[0]).says(&[
         "MPI_Wait",
         "partitions",
         "MPI_Psend_init",
     ]),
-    of(F08, "sends_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
-    of(MODULE, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
-    of(HEADER, "leaves_early", 3, LEFT).named(&[2]).says(&["MPI_Finalize"]),
-    of(F08, "reduce_and_bcast", 3, MISMATCH).named(&[0]).says(&["MPI_Bcast", "MPI_Reduce"]),
-    of(HEADER, "waitall_wrong_tag", 2, EITHER).named(&[0]).says(&["tag 8", "tag 17"]),
-    of(MODULE, "computes_on", 3, &["computes"]).named(&[1]),
+    hanging(F08, "sends_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
+    hanging(MODULE, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
+    hanging(HEADER, "leaves_early", 3, LEFT).named(&[2]).says(&["MPI_Finalize"]),
+    hanging(F08, "reduce_and_bcast", 3, MISMATCH).named(&[0]).says(&["MPI_Bcast", "MPI_Reduce"]),
+    hanging(HEADER, "waitall_wrong_tag", 2, EITHER).named(&[0]).says(&["tag 8", "tag 17"]),
+    hanging(MODULE, "computes_on", 3, &["computes"]).named(&[1]),
 ];
 
 const fn slow(source: Source, name: &'static str, ranks: u32) -> Slow {

@@ -10,7 +10,7 @@ use crate::args::ExportParquetArgs;
 use crate::export::warn;
 use lapscope_advise::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
-use lapscope_columns::{write, Told};
+use lapscope_columns::{write, WriteProgress};
 use lapscope_data::say;
 use lapscope_data::text::progress::Progress;
 use lapscope_report::pipeline::overlap::prepare;
@@ -29,13 +29,13 @@ pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
         say!("{note}");
     }
     // rows are measured, then written
-    let progress = Progress::of("writing");
+    let progress = Progress::new("writing");
     progress.expect(2 * open.rows());
     let wrote = |rows| progress.add(rows);
 
     let unfinished = Unfinished::beside(&args.directory)?;
     let interrupts = Interrupts::watch();
-    let told = Told { wrote: &wrote, is_stopped: &|| interrupts.signal().is_some() };
+    let told = WriteProgress { wrote: &wrote, is_stopped: &|| interrupts.signal().is_some() };
     let written = write(&prepared, &mut open.symbols, unfinished.path(), &told);
     drop(progress);
     if let Some(signal) = interrupts.signal() {

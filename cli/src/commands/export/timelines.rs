@@ -25,7 +25,7 @@ use lapscope_timelines::limit::{self, Cost};
 use lapscope_timelines::otf2::Otf2;
 use lapscope_timelines::perfetto::{self, Perfetto};
 use lapscope_timelines::unfinished::Unfinished;
-use lapscope_timelines::{write, Definitions, Shown, Told, Writer, Written};
+use lapscope_timelines::{write, Definitions, ShownWindows, WriteProgress, Writer, Written};
 
 /// # Errors
 /// There is no run here, nothing of it can be read, the timeline would be too large, or the file cannot be written.
@@ -44,7 +44,7 @@ pub fn chrome(args: &TimelineArgs) -> Result<ExitCode> {
 /// # Errors
 /// As [`perfetto`]; or there is no libotf2 here.
 pub fn otf2(args: &TimelineArgs) -> Result<ExitCode> {
-    let mut timeline = Timeline::open(args, None)?;
+    let mut timeline = TimelineExport::open(args, None)?;
     let wanted = wanted(args, &timeline.open, "otf2");
     if wanted.symlink_metadata().is_ok() {
         bail!("{} exists already; name another directory, or remove it first", wanted.display());
@@ -67,7 +67,7 @@ fn file(
     wanted: impl Fn(&OpenRun) -> PathBuf,
     writer: impl Fn(Box<dyn std::io::Write>) -> Box<dyn Writer>,
 ) -> Result<ExitCode> {
-    let mut timeline = Timeline::open(args, Some(cost))?;
+    let mut timeline = TimelineExport::open(args, Some(cost))?;
     let wanted = wanted(&timeline.open);
     let is_special = wanted.metadata().is_ok_and(|it| !it.is_file());
     if is_special {
@@ -94,17 +94,17 @@ fn wanted(args: &TimelineArgs, open: &OpenRun, ending: &str) -> PathBuf {
 }
 
 /// A run that is to be written.
-struct Timeline {
+struct TimelineExport {
     open: OpenRun,
     view: View,
     definitions: Definitions,
-    shown: Shown,
+    shown: ShownWindows,
     interrupts: Interrupts,
 }
 
-impl Timeline {
+impl TimelineExport {
     /// `cost`: of a format whose viewers open no file above a limit.
-    fn open(args: &TimelineArgs, cost: Option<Cost>) -> Result<Timeline> {
+    fn open(args: &TimelineArgs, cost: Option<Cost>) -> Result<TimelineExport> {
         let mut open = OpenRun::open(args.run.as_deref())?;
         open.resources = args.resources.resources();
         open.find_wrappers(&args.wrappers.names)?;
@@ -116,23 +116,24 @@ impl Timeline {
         let (view, _) = View::open(&mut open, Grouping::Line, false)?;
         let ranks = args.ranks.clone().unwrap_or(RankList::All);
         let stretch = view.trace.stretch.as_ref().map(|stretch| &stretch.ranks[..]);
-        let shown = Shown::new(&view.trace, &ranks, stretch);
+        let shown = ShownWindows::new(&view.trace, &ranks, stretch);
         if shown.places().next().is_none() {
             bail!("--ranks: {} has none of these", open.name());
         }
         if let Some(cost) = cost {
             limit::check(cost.estimate(&view.trace, &shown, view.is_whole()))?;
         }
-        let definitions = Definitions::of(&view.trace, &mut open.symbols);
-        Ok(Timeline { open, view, definitions, shown, interrupts: Interrupts::watch() })
+        let definitions = Definitions::collect(&view.trace, &mut open.symbols);
+        Ok(TimelineExport { open, view, definitions, shown, interrupts: Interrupts::watch() })
     }
 
     fn write(&mut self, writer: &mut dyn Writer) -> Result<Written> {
-        let progress = Progress::of("writing");
+        let progress = Progress::new("writing");
         let ranks = self.shown.places().count() as u64;
         progress.expect(self.open.rows() * ranks / (self.view.trace.ranks.len() as u64).max(1));
         let wrote = |rows| progress.add(rows);
-        let told = Told { wrote: &wrote, is_stopped: &|| self.interrupts.signal().is_some() };
+        let told =
+            WriteProgress { wrote: &wrote, is_stopped: &|| self.interrupts.signal().is_some() };
         write(&self.view, &self.definitions, &self.shown, writer, &told)
     }
 

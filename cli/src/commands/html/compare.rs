@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::{check, default_path, show, write};
 use crate::args::HtmlArgs;
 use crate::commands::diff::configuration;
-use crate::html::compare::{page, Compared, Run};
+use crate::html::compare::{page, Compared, ComparedRun};
 use lapscope_report::pipeline::OpenRun;
 
 /// Writes the page, says where, and shows it where that is asked for.
@@ -40,9 +40,9 @@ fn open(path: &Path, args: &HtmlArgs) -> Result<OpenRun> {
 }
 
 /// What was read goes when all of it is known that is shown.
-fn read(mut open: OpenRun) -> Result<Run> {
+fn read(mut open: OpenRun) -> Result<ComparedRun> {
     let configuration = configuration(&open.files.databases)?;
-    Run::read(&mut open, configuration)
+    ComparedRun::read(&mut open, configuration)
 }
 
 /// In the current directory, by the names of both.

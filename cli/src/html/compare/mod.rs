@@ -15,9 +15,9 @@ use super::markup::{Document, Html};
 use super::page::{framed, navigation, sections};
 use lapscope_data::db::Configuration;
 use lapscope_data::model::Nanos;
-use lapscope_report::diff::{Diff, Side, TimePair};
+use lapscope_report::diff::{Diff, DiffSide, TimePair};
 use lapscope_report::pictures::Pictures;
-use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::pictures::{build, Pictured, TimelineChoice};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::{Report, ReportOptions};
 
@@ -31,7 +31,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// One of the two.
-pub struct Run {
+pub struct ComparedRun {
     pub report: Report,
     pub pictures: Pictures,
     pub configuration: Configuration,
@@ -39,41 +39,42 @@ pub struct Run {
 
 /// What a page of two runs is made of.
 pub struct Compared {
-    a: Run,
-    b: Run,
+    a: ComparedRun,
+    b: ComparedRun,
     diff: Diff,
     /// Call sites that have a row.
     top: usize,
 }
 
-impl Run {
+impl ComparedRun {
     /// Reads a run and has it analysed.
     ///
     /// # Errors
     /// No file of it can be read.
-    pub fn read(open: &mut OpenRun, configuration: Configuration) -> Result<Run> {
+    pub fn read(open: &mut OpenRun, configuration: Configuration) -> Result<ComparedRun> {
         let options = ReportOptions::default();
-        let Pictured { report, pictures, .. } = build(open, &[], options, &Shown::default())?;
-        Ok(Run { report, pictures, configuration })
+        let Pictured { report, pictures, .. } =
+            build(open, &[], options, &TimelineChoice::default())?;
+        Ok(ComparedRun { report, pictures, configuration })
     }
 }
 
 impl Compared {
-    pub fn new(a: Run, b: Run, top: usize) -> Compared {
-        let side = |run: Run| {
-            let Run { report, pictures, configuration } = run;
-            (Side { report, configuration }, pictures)
+    pub fn new(a: ComparedRun, b: ComparedRun, top: usize) -> Compared {
+        let side = |run: ComparedRun| {
+            let ComparedRun { report, pictures, configuration } = run;
+            (DiffSide { report, configuration }, pictures)
         };
         let ((a, pictures_a), (b, pictures_b)) = (side(a), side(b));
         let diff = Diff::new(&a, &b, 0);
-        let run = |side: Side, pictures: Pictures| {
-            let Side { report, configuration } = side;
-            Run { report, pictures, configuration }
+        let run = |side: DiffSide, pictures: Pictures| {
+            let DiffSide { report, configuration } = side;
+            ComparedRun { report, pictures, configuration }
         };
         Compared { a: run(a, pictures_a), b: run(b, pictures_b), diff, top }
     }
 
-    fn runs(&self) -> [(&'static str, &Run); 2] {
+    fn runs(&self) -> [(&'static str, &ComparedRun); 2] {
         [("A", &self.a), ("B", &self.b)]
     }
 
@@ -102,9 +103,9 @@ impl Compared {
     }
 }
 
-type Section = (&'static str, &'static str, fn(&mut Html, &Compared, Document<'_>));
+type CompareSection = (&'static str, &'static str, fn(&mut Html, &Compared, Document<'_>));
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [CompareSection; 6] = [
     ("summary", "What changed", times::section),
     ("settings", "What is not the same", circumstances::section),
     ("steps", "Steps", steps::section),

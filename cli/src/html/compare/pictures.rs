@@ -1,13 +1,14 @@
 //! Ranks over time of both runs, side by side in the same colours.
 
-use super::{Compared, Run};
+use super::{Compared, ComparedRun};
 use crate::html::markup::Html;
 use crate::html::pictures::{exposed_choices, Figure};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::time;
 
 pub fn section(html: &mut Html, compared: &Compared) {
-    let is_drawn = |run: &Run| run.pictures.heat.exposed_ns.iter().flatten().any(|ns| ns.0 > 0);
+    let is_drawn =
+        |run: &ComparedRun| run.pictures.heat.exposed_ns.iter().flatten().any(|ns| ns.0 > 0);
     if !compared.runs().iter().any(|(_, run)| is_drawn(run)) {
         return html.missing("In neither run a call that waited was recorded in detail: there is nothing to draw over time.");
     }
@@ -36,7 +37,7 @@ pub fn section(html: &mut Html, compared: &Compared) {
     });
 }
 
-fn in_words(name: &str, run: &Run) -> String {
+fn in_words(name: &str, run: &ComparedRun) -> String {
     let heat = &run.pictures.heat;
     let length = Nanos(heat.slice_ns.0.saturating_mul(heat.slices as i64));
     format!(

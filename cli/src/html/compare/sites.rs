@@ -48,7 +48,7 @@ pub fn section(html: &mut Html, compared: &Compared, document: Document<'_>) {
                     |site: &SitePair| compared.scaled(site.time).difference_ns.0.unsigned_abs();
                 let most = listed(compared).iter().map(changed).max().unwrap_or(0);
                 for (place, site) in listed(compared).iter().enumerate() {
-                    Row { place, site, compared, most }.write(html, document);
+                    SitePairRow { place, site, compared, most }.write(html, document);
                 }
             });
         },
@@ -105,7 +105,7 @@ fn table_head(html: &mut Html) {
     });
 }
 
-struct Row<'a> {
+struct SitePairRow<'a> {
     /// In the list of the document.
     place: usize,
     site: &'a SitePair,
@@ -114,7 +114,7 @@ struct Row<'a> {
     most: u64,
 }
 
-impl Row<'_> {
+impl SitePairRow<'_> {
     fn write(&self, html: &mut Html, document: Document<'_>) {
         let (id, kind) = (format!("site-{}", self.place), kind_name(self.site.kind));
         let detail = format!("{id}-detail");
@@ -186,8 +186,8 @@ impl Row<'_> {
 
     /// The cause whose time changed most, and by how much.
     fn mostly(&self) -> String {
-        let pairs =
-            Cause::ALL.map(|it| (it, self.compared.scaled(self.site.exposed_by_cause.of(it))));
+        let pairs = Cause::ALL
+            .map(|it| (it, self.compared.scaled(self.site.exposed_by_cause.by_cause(it))));
         let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
         most.filter(|(_, pair)| pair.difference_ns.0 != 0).map_or_else(String::new, |(it, pair)| {
             format!("{} {}", cause::name(it), difference(pair))
@@ -205,7 +205,7 @@ impl Row<'_> {
                     self.line(html, label, pair, |html| self.time(html, document, key, pair));
                 }
                 for it in Cause::ALL {
-                    let pair = site.exposed_by_cause.of(it);
+                    let pair = site.exposed_by_cause.by_cause(it);
                     self.line(html, cause::name(it), pair, |html| {
                         derived(html, self.compared.scaled(pair))
                     });

@@ -6,7 +6,7 @@ use crate::html::sizes::{point, KINDS};
 use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Series};
 use crate::plot::palette::Dash;
 use crate::plot::scale::Quantity;
-use crate::plot::sheet::{Heading, Key, Look};
+use crate::plot::sheet::{Heading, LegendLine, Look};
 use lapscope_measure::transfers::{SizeClass, SizeKind};
 
 /// Rows of panels, by their places among possible, achieved and lost.
@@ -26,7 +26,7 @@ pub fn section(html: &mut Html, compared: &Compared) {
             subtitle: "Shares of the reference time of transfers, with bounds.".to_owned(),
             facts: String::new(),
         },
-        legend: looks().map(|(name, look)| Key::line(name, look)).into(),
+        legend: looks().map(|(name, look)| LegendLine::line(name, look)).into(),
         x: Axis::new(Quantity::Bytes, "bytes"),
         y: Axis::new(Quantity::Percent, "of the reference time"),
         y_spans_x: false,

@@ -15,9 +15,9 @@ use lapscope_report::diff::TimePair;
 const MOST_REGIONS: usize = 40;
 const MOST_LETTERS: usize = 160;
 
-type Value = fn(&Steps) -> Nanos;
+type StepsValue = fn(&Steps) -> Nanos;
 
-const ROWS: [(&str, Value); 5] = [
+const ROWS: [(&str, StepsValue); 5] = [
     ("typical step", |steps| steps.duration.typical_ns),
     ("19 of 20 take at most", |steps| steps.duration.p95_ns),
     ("worst step", |steps| steps.duration.worst_ns),
@@ -39,7 +39,7 @@ pub fn section(html: &mut Html, compared: &Compared, _: Document<'_>) {
         html.paragraph(&text);
     }
     if let (Some(a), Some(b)) = (&compared.a.report.steps, &compared.b.report.steps) {
-        let pair = |value: Value| TimePair::new(value(a), value(b));
+        let pair = |value: StepsValue| TimePair::new(value(a), value(b));
         table(html, "mean over ranks", ROWS.map(|(label, value)| (label.to_owned(), pair(value))));
     }
     let regions = regions(compared);

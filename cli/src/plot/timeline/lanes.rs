@@ -5,9 +5,9 @@ use lapscope_bench::bench::results::Segment;
 use super::super::palette::Tone;
 use super::super::panels;
 use super::super::scale::{self, Quantity, Scale};
-use super::super::sheet::{self, Heading, Key, Sample, MARGIN};
+use super::super::sheet::{self, Heading, LegendLine, Sample, MARGIN};
 use super::super::svg::{Anchor, Area, Font, Pen, Svg};
-use super::Lanes;
+use super::LanePanel;
 
 pub const COMPUTE: &str = "compute";
 
@@ -23,7 +23,7 @@ const SMALL: Font = Font { size: 11.0, bold: false, tone: Tone::Ink, anchor: Anc
 
 /// What a bar is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum BarKind {
     Compute,
     Post,
     Wait,
@@ -31,36 +31,37 @@ enum Kind {
     Other,
 }
 
-impl Kind {
-    const ALL: [Kind; 5] = [Kind::Compute, Kind::Post, Kind::Wait, Kind::Test, Kind::Other];
+impl BarKind {
+    const ALL: [BarKind; 5] =
+        [BarKind::Compute, BarKind::Post, BarKind::Wait, BarKind::Test, BarKind::Other];
 
-    fn of(what: &str) -> Kind {
+    fn from_name(what: &str) -> BarKind {
         match what.strip_prefix("MPI_").unwrap_or(what) {
-            COMPUTE => Kind::Compute,
-            call if call.starts_with("Wait") => Kind::Wait,
-            call if call.starts_with("Test") => Kind::Test,
-            call if call.starts_with('I') => Kind::Post,
-            _ => Kind::Other,
+            COMPUTE => BarKind::Compute,
+            call if call.starts_with("Wait") => BarKind::Wait,
+            call if call.starts_with("Test") => BarKind::Test,
+            call if call.starts_with('I') => BarKind::Post,
+            _ => BarKind::Other,
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Kind::Compute => "computation",
-            Kind::Post => "post (Isend, Irecv)",
-            Kind::Wait => "wait",
-            Kind::Test => "test",
-            Kind::Other => "other MPI calls",
+            BarKind::Compute => "computation",
+            BarKind::Post => "post (Isend, Irecv)",
+            BarKind::Wait => "wait",
+            BarKind::Test => "test",
+            BarKind::Other => "other MPI calls",
         }
     }
 
     fn look(self) -> (Tone, f64) {
         match self {
-            Kind::Compute => (Tone::Series(5), 0.14),
-            Kind::Post => (Tone::Series(0), 0.8),
-            Kind::Wait => (Tone::Series(1), 0.45),
-            Kind::Test => (Tone::Series(2), 0.8),
-            Kind::Other => (Tone::Series(3), 0.5),
+            BarKind::Compute => (Tone::Series(5), 0.14),
+            BarKind::Post => (Tone::Series(0), 0.8),
+            BarKind::Wait => (Tone::Series(1), 0.45),
+            BarKind::Test => (Tone::Series(2), 0.8),
+            BarKind::Other => (Tone::Series(3), 0.5),
         }
     }
 }
@@ -83,7 +84,7 @@ impl Axis {
 }
 
 /// All cases below each other, on the same axis of time.
-pub fn draw(heading: &Heading, cases: &[Lanes]) -> String {
+pub fn draw(heading: &Heading, cases: &[LanePanel]) -> String {
     let mut svg = Svg::default();
     let segments = || cases.iter().flat_map(|case| &case.segments);
     let legend = legend(segments().copied());
@@ -102,26 +103,26 @@ pub fn draw(heading: &Heading, cases: &[Lanes]) -> String {
     svg.document(WIDTH, bottom + 46.0, &heading.title, &describe(heading, cases))
 }
 
-fn ranks(case: &Lanes) -> Vec<u32> {
+fn ranks(case: &LanePanel) -> Vec<u32> {
     panels::distinct(case.segments.iter().map(|segment| segment.rank))
 }
 
-fn height(case: &Lanes) -> f64 {
+fn height(case: &LanePanel) -> f64 {
     CASE + (ranks(case).len() as f64 - 2.0) * (BAR + MARKS)
 }
 
-fn describe(heading: &Heading, cases: &[Lanes]) -> String {
+fn describe(heading: &Heading, cases: &[LanePanel]) -> String {
     let titles: Vec<&str> = cases.iter().map(|case| case.title.as_str()).collect();
     format!("{} {}. {}", heading.subtitle, titles.join("; "), heading.facts)
 }
 
-fn legend<'a>(segments: impl Iterator<Item = &'a Segment>) -> Vec<Key> {
-    let kinds = panels::distinct(segments.map(|segment| Kind::of(&segment.what)));
-    let key = |kind: Kind| {
+fn legend<'a>(segments: impl Iterator<Item = &'a Segment>) -> Vec<LegendLine> {
+    let kinds = panels::distinct(segments.map(|segment| BarKind::from_name(&segment.what)));
+    let key = |kind: BarKind| {
         let (tone, opacity) = kind.look();
-        Key { label: kind.words().to_owned(), sample: Sample::Bar(tone, opacity) }
+        LegendLine { label: kind.words().to_owned(), sample: Sample::Bar(tone, opacity) }
     };
-    Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)).map(key).collect()
+    BarKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).map(key).collect()
 }
 
 fn draw_axis(svg: &mut Svg, axis: &Axis) {
@@ -137,7 +138,7 @@ fn draw_axis(svg: &mut Svg, axis: &Axis) {
     svg.text((middle, axis.bottom + 34.0), "time since the first post", font);
 }
 
-fn draw_case(svg: &mut Svg, case: &Lanes, axis: &Axis, top: f64) {
+fn draw_case(svg: &mut Svg, case: &LanePanel, axis: &Axis, top: f64) {
     svg.begin(&case.title);
     svg.text((MARGIN, top + 16.0), &case.title, Font::new(13.0).bold());
     let mut y = top + 22.0;
@@ -155,17 +156,18 @@ fn draw_case(svg: &mut Svg, case: &Lanes, axis: &Axis, top: f64) {
 
 fn draw_lane(svg: &mut Svg, segments: &[&Segment], axis: &Axis, top: f64) {
     for (place, segment) in segments.iter().enumerate() {
-        let (tone, opacity) = Kind::of(&segment.what).look();
+        let (tone, opacity) = BarKind::from_name(&segment.what).look();
         let (left, right) = (axis.x(segment.begin_ns), axis.x(segment.end_ns));
         // short calls are seen all the same
         let area = Area { left, top, width: (right - left).max(1.5), height: BAR };
         svg.bar(area, tone, opacity, &words(segment));
         label(svg, segment, area, place + 1 == segments.len());
     }
-    let in_mpi = || segments.iter().filter(|segment| Kind::of(&segment.what) != Kind::Compute);
-    let first = in_mpi().find(|segment| Kind::of(&segment.what) == Kind::Post);
+    let in_mpi =
+        || segments.iter().filter(|segment| BarKind::from_name(&segment.what) != BarKind::Compute);
+    let first = in_mpi().find(|segment| BarKind::from_name(&segment.what) == BarKind::Post);
     // the last of several waits in a row is not when waiting began
-    let waits = |segment: &&&Segment| Kind::of(&segment.what) == Kind::Wait;
+    let waits = |segment: &&&Segment| BarKind::from_name(&segment.what) == BarKind::Wait;
     let computed = segments.iter().rposition(|segment| segment.what == COMPUTE);
     let last = segments[computed.map_or(0, |place| place + 1)..].iter().find(waits);
     for (name, segment) in [("T0", first), ("T3", last)] {
@@ -173,7 +175,9 @@ fn draw_lane(svg: &mut Svg, segments: &[&Segment], axis: &Axis, top: f64) {
             mark(svg, axis.x(segment.begin_ns), top, name);
         }
     }
-    if let Some(test) = segments.iter().find(|segment| Kind::of(&segment.what) == Kind::Test) {
+    if let Some(test) =
+        segments.iter().find(|segment| BarKind::from_name(&segment.what) == BarKind::Test)
+    {
         mark(svg, axis.x(test.begin_ns), top, short(&test.what));
     }
 }

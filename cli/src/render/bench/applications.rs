@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
-use super::{cell, heading, Section};
+use super::{cell, heading, BenchSection};
 use lapscope_bench::bench::results::{Inject, Run, Table, TableRow};
 use lapscope_data::text::style::Style;
 
-pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     write_ghost_cells(out, section, style)?;
     write_wavefront(out, section, style)
 }
@@ -17,7 +17,11 @@ fn only_row(table: &Table) -> Option<&TableRow> {
     table.rows.first()
 }
 
-fn write_ghost_cells(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_ghost_cells(
+    out: &mut dyn Write,
+    section: BenchSection<'_>,
+    style: Style,
+) -> io::Result<()> {
     let tables: Vec<(&Run, &Table)> = section.tables("ghost_cells", "steps").collect();
     if tables.is_empty() {
         return Ok(());
@@ -90,7 +94,7 @@ fn write_gains(out: &mut dyn Write, tables: &[(&Run, &Table)], style: Style) -> 
 
 fn write_advice(
     out: &mut dyn Write,
-    section: Section<'_>,
+    section: BenchSection<'_>,
     program: &str,
     style: Style,
 ) -> io::Result<()> {
@@ -105,7 +109,7 @@ fn write_advice(
     Ok(())
 }
 
-fn write_wavefront(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_wavefront(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     let tables: Vec<(&Run, &Table)> = section.tables("wavefront", "wavefront").collect();
     if tables.is_empty() {
         return Ok(());

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
-use super::{cell, heading, rounded, BySize, Section};
+use super::{cell, heading, rounded, BenchSection, BySize};
 use lapscope_bench::bench::model::{
     MESSAGES, PREDICTED_NETWORK_PERCENT, PREDICTED_US, RESIDUAL_PERCENT,
 };
@@ -11,7 +11,7 @@ use lapscope_bench::bench::program::CALIBRATE;
 use lapscope_bench::bench::results::{Inject, Run, Spread, Table, TableRow, Threshold};
 use lapscope_data::text::style::Style;
 
-pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     write_overlap(out, section, style)?;
     write_scenarios(out, section, style)?;
     write_progress(out, section, style)?;
@@ -20,7 +20,7 @@ pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Res
 }
 
 fn find<'a>(
-    section: Section<'a>,
+    section: BenchSection<'a>,
     names: [&'a str; 2],
     inject: Inject,
     side: &str,
@@ -36,7 +36,7 @@ fn find<'a>(
 
 const OVERLAP: [&str; 2] = ["overlap", "overlap"];
 
-fn write_overlap(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_overlap(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     if section.tables(OVERLAP[0], OVERLAP[1]).next().is_none() {
         return Ok(());
     }
@@ -62,7 +62,7 @@ fn write_overlap(out: &mut dyn Write, section: Section<'_>, style: Style) -> io:
     Ok(())
 }
 
-fn write_scenarios(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_scenarios(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     let of = |side, first| find(section, OVERLAP, Inject::Off, side, first);
     let mut table = BySize::new();
     table.add("send, sender first", of("send", "sender"), "overlap_percent");
@@ -76,7 +76,7 @@ fn write_scenarios(out: &mut dyn Write, section: Section<'_>, style: Style) -> i
     table.write(out, style)
 }
 
-fn write_progress(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_progress(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     const PROGRESS: [&str; 2] = ["progress", "progress"];
     const VERDICT: [&str; 2] = ["progress", "verdict"];
     if section.tables(PROGRESS[0], PROGRESS[1]).next().is_none() {
@@ -107,7 +107,7 @@ fn write_progress(out: &mut dyn Write, section: Section<'_>, style: Style) -> io
 
 // --- blocking sends --------------------------------------------------------------------------------------------------
 
-fn write_blocking(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_blocking(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     let tables: Vec<(&Run, &Table)> = section.tables("t0_t3", "t0_t3").collect();
     if tables.is_empty() {
         return Ok(());
@@ -118,7 +118,7 @@ fn write_blocking(out: &mut dyn Write, section: Section<'_>, style: Style) -> io
         "BLOCKING SENDS",
         "µs in MPI_Isend and in the wait of a sender whose receiver computes for long [SP04]",
     )?;
-    for part in [Part::Freed, Part::Varied] {
+    for part in [SideBySide::Freed, SideBySide::Varied] {
         let mut lines = BySize::new();
         for (run, table) in &tables {
             if let Some((_, isend, wait)) = title(run, table).filter(|title| title.0 == part) {
@@ -135,7 +135,7 @@ fn write_blocking(out: &mut dyn Write, section: Section<'_>, style: Style) -> io
 
 /// What is shown side by side.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum SideBySide {
     /// What frees the sender.
     Freed,
     /// Other messages, other limits.
@@ -143,8 +143,8 @@ enum Part {
 }
 
 /// How the columns of a variation are headed: MPI_Isend, and its wait.
-fn title(run: &Run, table: &Table) -> Option<(Part, &'static str, &'static str)> {
-    use Part::{Freed, Varied};
+fn title(run: &Run, table: &Table) -> Option<(SideBySide, &'static str, &'static str)> {
+    use SideBySide::{Freed, Varied};
     let attribute = |name| table.attribute(name);
     let is_plain = run.settings.is_empty();
     match (attribute("messages"), attribute("tests"), attribute("both"), run.inject) {
@@ -162,7 +162,11 @@ fn title(run: &Run, table: &Table) -> Option<(Part, &'static str, &'static str)>
 /// Verdicts that say nothing.
 const SILENT: [&str; 2] = ["not_enough", "no_evidence"];
 
-fn write_thresholds(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_thresholds(
+    out: &mut dyn Write,
+    section: BenchSection<'_>,
+    style: Style,
+) -> io::Result<()> {
     for run in section.runs().filter(|run| run.program == "t0_t3" && !run.thresholds.is_empty()) {
         let found = run.tables.iter().find(|table| table.name == "thresholds");
         let Some(row) = found.and_then(|table| table.rows.first()) else { continue };
@@ -198,7 +202,11 @@ fn bracket(row: &TableRow, buffered: &str, blocking: &str) -> String {
 
 // --- collectives -----------------------------------------------------------------------------------------------------
 
-fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_collectives(
+    out: &mut dyn Write,
+    section: BenchSection<'_>,
+    style: Style,
+) -> io::Result<()> {
     let tables: Vec<(&Run, &Table)> = section.tables("collective_cpu", "collective_cpu").collect();
     if tables.is_empty() {
         return Ok(());
@@ -245,7 +253,7 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
 }
 
 /// Messages that a busy machine disturbed predict nothing.
-fn write_residual(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+fn write_residual(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     let Some((_, messages)) = section.tables(CALIBRATE.name, MESSAGES).next() else {
         return Ok(());
     };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::table::{Align, Table};
-use lapscope_bench::bench::simulated::{Row, Simulated, Source, StatedLink};
+use lapscope_bench::bench::simulated::{LinkSource, Simulated, StatedLink, TransferRow};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, time};
@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, simulated: &Simulated, style: Style) -> io::Re
     table.write(out, style)
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &TransferRow) -> Vec<String> {
     let head = [row.side.to_owned(), row.first.to_owned(), bytes(row.bytes)];
     let overlaps = row.protocols.iter().map(|it| format!("{:.0}", 100.0 * it.overlap));
     head.into_iter().chain(overlaps).collect()
@@ -40,11 +40,13 @@ fn cells(row: &Row) -> Vec<String> {
 fn link(link: &StatedLink) -> String {
     let ns = |ns: f64| time(Nanos(ns.round() as i64));
     let source = match &link.source {
-        Source::Published => "the test bed of [RA08] as published, overheads assumed".to_owned(),
-        Source::Given => {
+        LinkSource::Published => {
+            "the test bed of [RA08] as published, overheads assumed".to_owned()
+        }
+        LinkSource::Given => {
             "as given; what was not, as of the test bed of [RA08], overheads assumed".to_owned()
         }
-        Source::Calibration { file, locality } => {
+        LinkSource::Calibration { file, locality } => {
             format!("between {}, calibrated: {}", ends(*locality), file.display())
         }
     };

@@ -9,7 +9,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_measure::overlap::Overlap;
-use lapscope_measure::reference::Source;
+use lapscope_measure::reference::ReferenceSource;
 
 /// # Errors
 /// Of the writer.
@@ -29,11 +29,11 @@ pub(super) fn write(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io:
 fn reference_line(overlap: &Overlap) -> String {
     let description = &overlap.reference.description;
     let source = match &description.source {
-        Source::Calibration { file, created } => {
+        ReferenceSource::Calibration { file, created } => {
             format!("calibration of {created} ({})", file.display())
         }
-        Source::Run => "transfers of this run that had nothing in between".to_owned(),
-        Source::None => return "reference times: none".to_owned(),
+        ReferenceSource::Run => "transfers of this run that had nothing in between".to_owned(),
+        ReferenceSource::None => return "reference times: none".to_owned(),
     };
     let mut parts: Vec<String> = description
         .localities

@@ -7,7 +7,7 @@ use crate::render::alike;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 use lapscope_measure::alike::MOST_ROWS;
-use lapscope_measure::overlap::groups::RankRow;
+use lapscope_measure::overlap::groups::RankOverlap;
 use lapscope_measure::overlap::Overlap;
 use lapscope_report::pipeline::overlap::OverlapDocument;
 
@@ -25,14 +25,14 @@ pub(super) fn write(
         false => alike::write(out, &document.alike, style)?,
     }
     let mut table = new_table();
-    let is_listed = |row: &&RankRow| listed.map_or(are_few, |list| list.contains(row.rank));
+    let is_listed = |row: &&RankOverlap| listed.map_or(are_few, |list| list.contains(row.rank));
     for row in rows.iter().filter(is_listed) {
         table.row(rank_cells(row), None);
     }
     table.write(out, style)
 }
 
-fn rank_cells(row: &RankRow) -> Vec<String> {
+fn rank_cells(row: &RankOverlap) -> Vec<String> {
     cells(format!("rank {}", row.rank), None, &row.numbers)
 }
 

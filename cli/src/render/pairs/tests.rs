@@ -2,20 +2,20 @@
 
 use super::*;
 use lapscope_measure::reach::available::{Available, OfData};
-use lapscope_measure::reach::network::{table, Demand, Messages, Network, BANDWIDTHS};
+use lapscope_measure::reach::network::{table, AlikeMessages, Demand, Network, BANDWIDTHS};
 use lapscope_measure::reach::pairs::{Granularities, SizeRow, TransferTime, LOSS};
 use lapscope_measure::reach::pattern::Votes;
 
-fn end(call: &str, is_measured: bool) -> End {
-    End { call: call.to_owned(), site: None, is_measured }
+fn end(call: &str, is_measured: bool) -> PairEnd {
+    PairEnd { call: call.to_owned(), site: None, is_measured }
 }
 
-fn all(bounds: Bounds) -> Available {
+fn all(bounds: ConfidenceBounds) -> Available {
     let of = OfData { worst: bounds, half: bounds };
     Available { sent_while_produced: of, sent_when_produced: of, received_while_consumed: of }
 }
 
-fn row(pattern: Pattern, available: Bounds, overlap: Bounds) -> PairRow {
+fn row(pattern: Pattern, available: ConfidenceBounds, overlap: ConfidenceBounds) -> PairRow {
     PairRow {
         send: end("MPI_Isend", true),
         receive: end("MPI_Irecv", available.high.is_some()),
@@ -34,10 +34,11 @@ fn row(pattern: Pattern, available: Bounds, overlap: Bounds) -> PairRow {
 }
 
 fn pairs() -> Pairs {
-    let known = Bounds { low: 6_000.0, estimate: None, high: Some(8_000.0) };
-    let at_least = Bounds { low: 5_000.0, estimate: None, high: None };
-    let overlap = |low, high| Bounds { low, estimate: None, high };
-    let share = Granularities::by(|_| Some(Bounds { low: 0.5, estimate: None, high: Some(0.8) }));
+    let known = ConfidenceBounds { low: 6_000.0, estimate: None, high: Some(8_000.0) };
+    let at_least = ConfidenceBounds { low: 5_000.0, estimate: None, high: None };
+    let overlap = |low, high| ConfidenceBounds { low, estimate: None, high };
+    let share =
+        Granularities::by(|_| Some(ConfidenceBounds { low: 0.5, estimate: None, high: Some(0.8) }));
     let totals = Sum {
         messages: 120,
         bytes: 120 * 4096,
@@ -46,7 +47,7 @@ fn pairs() -> Pairs {
         hidden: share,
         normalized_overlap: Granularities::by(|_| Some(0.5)),
     };
-    let messages = Messages { count: 80.0, bytes: 4096.0, available: 6_000.0 };
+    let messages = AlikeMessages { count: 80.0, bytes: 4096.0, available: 6_000.0 };
     let demand = Demand { computation: 1e9, messages: vec![messages] };
     Pairs {
         rows: vec![
@@ -108,7 +109,7 @@ fn what_is_not_known_is_said() {
     let text = text(&unknown, 100);
     assert!(text.contains("lapscope calibrate"), "{text}");
     assert!(!text.contains("NETWORKS") && !text.contains("SIZES"), "{text}");
-    assert_eq!(of_bounds(Bounds::UNKNOWN, &times), "not known");
+    assert_eq!(of_bounds(ConfidenceBounds::UNKNOWN, &times), "not known");
 }
 
 #[test]

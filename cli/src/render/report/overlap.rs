@@ -7,8 +7,8 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{count, percent, time, time_range};
-use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use lapscope_measure::reference::Source;
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
+use lapscope_measure::reference::ReferenceSource;
 use lapscope_report::report::{OverlapSummary, Report};
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
@@ -38,11 +38,11 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 
 pub(crate) fn source(overlap: &OverlapSummary) -> String {
     match &overlap.reference.description.source {
-        Source::Calibration { created, .. } => {
+        ReferenceSource::Calibration { created, .. } => {
             format!("reference times: lapscope calibrate of {created}")
         }
-        Source::Run => "reference times: from this run's own transfers".to_owned(),
-        Source::None => String::new(),
+        ReferenceSource::Run => "reference times: from this run's own transfers".to_owned(),
+        ReferenceSource::None => String::new(),
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
 const COLUMNS: usize = 48;
 
 /// One bar for the reference time: achieved, perhaps achieved, lost, no computation to overlap with.
-fn picture(numbers: &Numbers, room: usize) -> String {
+fn picture(numbers: &OverlapNumbers, room: usize) -> String {
     let columns = COLUMNS.min(room);
     let at = |fraction: Option<f64>| {
         (fraction.unwrap_or(0.0).clamp(0.0, 1.0) * columns as f64).round() as usize
@@ -81,13 +81,13 @@ fn picture(numbers: &Numbers, room: usize) -> String {
     parts.iter().map(|(letter, columns)| letter.repeat(*columns)).collect()
 }
 
-fn legend(numbers: &Numbers) -> String {
+fn legend(numbers: &OverlapNumbers) -> String {
     let uncertain = percent(numbers.achieved_low.unwrap_or(0.0))
         != percent(numbers.achieved_high.unwrap_or(0.0));
     format!("█ overlapped{} ▒ lost ░ no computation", if uncertain { " ▓ perhaps" } else { "" })
 }
 
-pub(crate) fn achieved(numbers: &Numbers) -> String {
+pub(crate) fn achieved(numbers: &OverlapNumbers) -> String {
     let part = |label: &str, ns: Nanos| {
         let share = percent(ns.share_of(numbers.reference_ns));
         (ns.share_of(numbers.reference_ns) >= 0.001).then(|| format!("{share} {label}"))
@@ -115,7 +115,7 @@ pub(crate) fn achieved(numbers: &Numbers) -> String {
 
 fn write_exposed(
     out: &mut dyn Write,
-    numbers: &Numbers,
+    numbers: &OverlapNumbers,
     run_time: Nanos,
     style: Style,
 ) -> io::Result<()> {

@@ -9,9 +9,9 @@ use lapscope_data::model::Nanos;
 use lapscope_data::symbols::short_function;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time};
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_measure::overlap::sums::{is_vague, Cause};
-use lapscope_measure::sites::{Numbers, Site, SiteKind};
+use lapscope_measure::sites::{CallNumbers, Site, SiteKind};
 use lapscope_measure::transfers::SizeKind;
 use lapscope_report::report::Report;
 use lapscope_trace::wrappers::Wrapper;
@@ -37,7 +37,7 @@ const LESS_IMPORTANT: [&str; 3] = ["other MPI", "in call", "calls"];
 /// What was overlapped of a row.
 #[derive(Clone, Copy)]
 struct RowOverlap<'a> {
-    part: Option<&'a Part>,
+    part: Option<&'a OverlapTimes>,
     /// Of some rows of the report.
     is_known: bool,
 }
@@ -46,7 +46,7 @@ struct RowOverlap<'a> {
 /// the overlap windows held.
 fn cells(
     label: String,
-    numbers: &Numbers,
+    numbers: &CallNumbers,
     has_requests: bool,
     overlap: RowOverlap<'_>,
 ) -> Vec<String> {
@@ -69,16 +69,16 @@ fn cells(
     ]
 }
 
-fn overlapped(part: &Part) -> String {
+fn overlapped(part: &OverlapTimes) -> String {
     whole_percents(part.achieved_low_ns, part.achieved_high_ns, part)
 }
 
-fn possible(part: &Part) -> String {
+fn possible(part: &OverlapTimes) -> String {
     whole_percents(part.possible_low_ns, part.possible_ns, part)
 }
 
 /// "62 %", "12-41 %"
-fn whole_percents(low: Nanos, high: Nanos, part: &Part) -> String {
+fn whole_percents(low: Nanos, high: Nanos, part: &OverlapTimes) -> String {
     let low = whole_percent(low, part);
     let high = whole_percent(high, part);
     if low == high {
@@ -88,7 +88,7 @@ fn whole_percents(low: Nanos, high: Nanos, part: &Part) -> String {
     }
 }
 
-fn whole_percent(ns: Nanos, part: &Part) -> String {
+fn whole_percent(ns: Nanos, part: &OverlapTimes) -> String {
     format!("{:.0} %", ns.share_of(part.reference_ns) * 100.0)
 }
 
@@ -222,7 +222,7 @@ fn place_and_cause(site: &Site) -> String {
 }
 
 /// "late partner 83 %"
-pub(crate) fn mostly(part: &Part) -> Option<String> {
+pub(crate) fn mostly(part: &OverlapTimes) -> Option<String> {
     let (all, causes) = part.exposed();
     let (cause, most) = Cause::ALL.into_iter().zip(causes).max_by_key(|(_, ns)| *ns)?;
     let share = most.share_of(all) * 100.0;

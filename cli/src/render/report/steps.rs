@@ -7,7 +7,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, percent_range, time};
-use lapscope_measure::steps::{RegionRow, Steps, What};
+use lapscope_measure::steps::{RegionRow, StepStart, Steps};
 use lapscope_report::report::Report;
 
 /// Regions that are shown.
@@ -33,18 +33,18 @@ pub(crate) fn lines(steps: &Steps) -> Vec<String> {
 }
 
 /// "from one MPI_Waitall (exchange halo.c:84) to the next"
-pub fn what(what: &What) -> String {
+pub fn what(what: &StepStart) -> String {
     match what {
-        What::Marks => "marked by MPI_Pcontrol(2)".to_owned(),
-        What::Region { name } => format!("a region {name}, marked by MPI_Pcontrol"),
-        What::Call { call, site, in_burst } => {
+        StepStart::Marks => "marked by MPI_Pcontrol(2)".to_owned(),
+        StepStart::Region { name } => format!("a region {name}, marked by MPI_Pcontrol"),
+        StepStart::Call { call, site, in_burst } => {
             let at = site.as_ref().map(|site| format!(" at {}", site.short())).unwrap_or_default();
             match in_burst {
                 true => format!("from the first {call}{at} of several to the first of the next"),
                 false => format!("from one {call}{at} to the next"),
             }
         }
-        What::Function { site } => {
+        StepStart::Function { site } => {
             let at = site.as_ref().map(|site| format!(" {}", site.short())).unwrap_or_default();
             format!("from one call{at} to the next")
         }

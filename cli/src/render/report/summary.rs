@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{split, Part};
+use super::{split, MpiTimePart};
 use crate::render::cause;
 use crate::render::whatif::off;
 use lapscope_advise::advice::{Advice, Cure};
@@ -11,8 +11,8 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range, time, time_range};
-use lapscope_measure::reference::Source;
-use lapscope_predict::whatif::bounds::{Bounds, MOST_ERROR};
+use lapscope_measure::reference::ReferenceSource;
+use lapscope_predict::whatif::bounds::{RunTimeBounds, MOST_ERROR};
 use lapscope_report::report::Report;
 
 /// Below this fraction of the run time there is nothing to win.
@@ -47,10 +47,10 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
 }
 
 /// The most that any cure can bring, with the error of the replay that says so.
-fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)> {
+fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, String)> {
     let error = percent(bounds.error());
     let is_calibrated =
-        matches!(report.overlap.reference.description.source, Source::Calibration { .. });
+        matches!(report.overlap.reference.description.source, ReferenceSource::Calibration { .. });
     let calibrate = |what: &str| match is_calibrated {
         true => String::new(),
         false => format!("{what}: lapscope calibrate -- <launch line>"),
@@ -105,7 +105,7 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
     lines
 }
 
-fn as_it_was(bounds: &Bounds) -> String {
+fn as_it_was(bounds: &RunTimeBounds) -> String {
     let larger = bounds.held_out_error.filter(|error| error.abs() > bounds.identity_error.abs());
     let held_out = larger.map_or(String::new(), |error| {
         format!("; calls that the replay was not fitted to, {}", off(error))
@@ -131,7 +131,7 @@ fn exposed(report: &Report) -> String {
     );
     let parts = split(totals);
     let communication = parts.iter().filter(|(part, _)| part.is_communication);
-    if let Some((Part { in_sentence, .. }, most)) =
+    if let Some((MpiTimePart { in_sentence, .. }, most)) =
         communication.max_by_key(|(_, part)| *part).filter(|(_, part)| part.0 > 0)
     {
         text += &format!(", most of it {in_sentence} ({})", share(*most, report));

@@ -9,7 +9,7 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
 use lapscope_predict::whatif::document::{
-    Answer, Blocked, CriticalPath, PathKind, PathSite, RankAnswer, WhatIf,
+    Blocked, CriticalPath, PathKind, PathSite, RankResult, ScenarioResult, WhatIf,
 };
 
 /// More ranks have no table of their own.
@@ -21,7 +21,7 @@ const MOST_RANKS: usize = 16;
 /// Of the writer.
 pub(super) fn write(
     out: &mut dyn Write,
-    it: &Answer,
+    it: &ScenarioResult,
     all: &WhatIf,
     style: Style,
 ) -> io::Result<()> {
@@ -46,7 +46,12 @@ fn place(call: &str, site: Option<&FrameName>) -> String {
     }
 }
 
-fn write_sites(out: &mut dyn Write, it: &Answer, all: &WhatIf, style: Style) -> io::Result<()> {
+fn write_sites(
+    out: &mut dyn Write,
+    it: &ScenarioResult,
+    all: &WhatIf,
+    style: Style,
+) -> io::Result<()> {
     if it.sites.is_empty() {
         return Ok(());
     }
@@ -68,7 +73,7 @@ fn write_sites(out: &mut dyn Write, it: &Answer, all: &WhatIf, style: Style) -> 
     table.write(out, style)
 }
 
-fn write_ranks(out: &mut dyn Write, ranks: &[RankAnswer], style: Style) -> io::Result<()> {
+fn write_ranks(out: &mut dyn Write, ranks: &[RankResult], style: Style) -> io::Result<()> {
     if ranks.len() < 2 || ranks.len() > MOST_RANKS {
         return Ok(());
     }
@@ -99,7 +104,7 @@ fn write_ranks(out: &mut dyn Write, ranks: &[RankAnswer], style: Style) -> io::R
     table.write(out, style)
 }
 
-fn write_path(out: &mut dyn Write, it: &Answer, of: &str, style: Style) -> io::Result<()> {
+fn write_path(out: &mut dyn Write, it: &ScenarioResult, of: &str, style: Style) -> io::Result<()> {
     let Some(path) = &it.critical_path else { return Ok(()) };
     let about = format!("{of}: only what is on it makes the run shorter");
     writeln!(out, "\n{}", style.headed_dimly("CRITICAL PATH", &about))?;
@@ -158,7 +163,7 @@ fn stretch(site: &PathSite) -> String {
     }
 }
 
-fn write_roots(out: &mut dyn Write, it: &Answer, style: Style) -> io::Result<()> {
+fn write_roots(out: &mut dyn Write, it: &ScenarioResult, style: Style) -> io::Result<()> {
     if it.root_causes.is_empty() {
         return Ok(());
     }
@@ -185,7 +190,7 @@ fn write_roots(out: &mut dyn Write, it: &Answer, style: Style) -> io::Result<()>
 }
 
 /// Who waits for whom.
-fn write_blocked(out: &mut dyn Write, it: &Answer, style: Style) -> io::Result<()> {
+fn write_blocked(out: &mut dyn Write, it: &ScenarioResult, style: Style) -> io::Result<()> {
     let Some(deadlock) = it.deadlock.as_ref().filter(|deadlock| !deadlock.cycle.is_empty()) else {
         return Ok(());
     };

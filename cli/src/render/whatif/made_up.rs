@@ -2,11 +2,11 @@
 
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_predict::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_predict::whatif::document::{
-    Answer, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
-    RankAnswer, Recorded, RootCause, SiteAnswer, Sweep, SweepPoint, WhatIf,
+    Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
+    RankResult, Recorded, RootCause, ScenarioResult, SiteResult, Sweep, SweepPoint, WhatIf,
 };
 use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_trace::Locality;
@@ -34,19 +34,19 @@ fn frame(function: &str, line: u32) -> Option<FrameName> {
     })
 }
 
-fn exposed(no_local_progress: i64, transfer: i64) -> Part {
-    Part {
+fn exposed(no_local_progress: i64, transfer: i64) -> OverlapTimes {
+    OverlapTimes {
         exposed_no_local_progress_ns: ms(no_local_progress),
         exposed_transfer_ns: ms(transfer),
-        ..Part::default()
+        ..OverlapTimes::default()
     }
 }
 
 /// A scenario that ends.
-pub(crate) fn answer(name: &str, run_ms: i64) -> Answer {
+pub(crate) fn answer(name: &str, run_ms: i64) -> ScenarioResult {
     let transfer = 200;
     let stood = (run_ms - 1_000).max(0);
-    Answer {
+    ScenarioResult {
         name: name.to_owned(),
         scenario: Scenario::default(),
         run_ns: Some(ms(run_ms)),
@@ -57,7 +57,7 @@ pub(crate) fn answer(name: &str, run_ms: i64) -> Answer {
         identity_exposed_error: 0.002,
         exposed_ns: ms(stood + transfer),
         exposed: exposed(stood, transfer),
-        sites: vec![SiteAnswer {
+        sites: vec![SiteResult {
             call: "MPI_Waitall".to_owned(),
             site: frame("exchange", 84),
             recorded_ns: ms(1_100),
@@ -65,7 +65,7 @@ pub(crate) fn answer(name: &str, run_ms: i64) -> Answer {
             exposed_ns: ms(stood),
         }],
         ranks: (0..2)
-            .map(|number| RankAnswer {
+            .map(|number| RankResult {
                 rank: rank(number),
                 run_ns: ms(run_ms),
                 compute_ns: ms(800),
@@ -116,7 +116,7 @@ fn path(run_ms: i64) -> CriticalPath {
 }
 
 /// A scenario in which two ranks send to each other and wait for ever.
-pub(crate) fn deadlocked(name: &str) -> Answer {
+pub(crate) fn deadlocked(name: &str) -> ScenarioResult {
     let blocked = |number: i64| Blocked {
         rank: rank(number),
         call: "MPI_Send".to_owned(),
@@ -132,7 +132,7 @@ pub(crate) fn deadlocked(name: &str) -> Answer {
         at_ns: ms(3),
         says: says.to_owned(),
     };
-    Answer {
+    ScenarioResult {
         run_ns: None,
         change: None,
         critical_path: None,
@@ -143,7 +143,7 @@ pub(crate) fn deadlocked(name: &str) -> Answer {
 }
 
 /// Two ranks for two seconds, replayed half a percent too fast.
-pub(crate) fn whatif(scenarios: Vec<Answer>) -> WhatIf {
+pub(crate) fn whatif(scenarios: Vec<ScenarioResult>) -> WhatIf {
     let localities = vec![LocalityModel {
         locality: Locality::Node,
         messages: 1_200,
@@ -177,7 +177,7 @@ pub(crate) fn whatif(scenarios: Vec<Answer>) -> WhatIf {
             as_recorded: 1,
             notes: vec!["few sizes: the bandwidth is that of the largest message".to_owned()],
         },
-        identity: Answer { change: Some(0.0), ..answer("", 1_990) },
+        identity: ScenarioResult { change: Some(0.0), ..answer("", 1_990) },
         scenarios,
         sweeps: Vec::new(),
     }

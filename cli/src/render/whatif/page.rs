@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::rows::{self, Row};
+use super::rows::{self, WhatIfRow};
 use crate::plot::sweep;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::html::escape;
@@ -56,7 +56,7 @@ fn inline(svg: &str, number: usize) -> String {
     svg.replacen("id=\"desc\"", &format!("id=\"desc{number}\""), 1)
 }
 
-fn table(rows: &[Row<'_>]) -> String {
+fn table(rows: &[WhatIfRow<'_>]) -> String {
     let mut text = String::from("<table>\n<tr>");
     for head in ["", "run time", "change", "exposed"] {
         let _ = write!(text, "<th>{head}</th>");

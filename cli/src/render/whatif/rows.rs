@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::export::rows::{Objects, RowWriter};
 use lapscope_data::model::Nanos;
-use lapscope_measure::overlap::sums::Part;
-use lapscope_predict::whatif::document::{Answer, WhatIf};
+use lapscope_measure::overlap::sums::OverlapTimes;
+use lapscope_predict::whatif::document::{ScenarioResult, WhatIf};
 
 /// A row; all of a table have the same columns.
 #[derive(Debug, Serialize)]
-pub(super) struct Row<'a> {
+pub(super) struct WhatIfRow<'a> {
     /// `recorded`, `identity`, `scenario`, `sweep`.
     pub kind: &'static str,
     pub name: &'a str,
@@ -37,12 +37,14 @@ pub fn write_rows(rows: &mut dyn RowWriter, answer: &WhatIf) -> io::Result<()> {
     all(answer).iter().try_for_each(|row| objects.write(row))
 }
 
-pub(super) fn all(answer: &WhatIf) -> Vec<Row<'_>> {
+pub(super) fn all(answer: &WhatIf) -> Vec<WhatIfRow<'_>> {
     let error = answer.identity.identity_error;
-    let mut rows = vec![recorded(answer), of("identity", "", &answer.identity)];
-    rows.extend(answer.scenarios.iter().map(|scenario| of("scenario", &scenario.name, scenario)));
+    let mut rows = vec![recorded(answer), row_for("identity", "", &answer.identity)];
+    rows.extend(
+        answer.scenarios.iter().map(|scenario| row_for("scenario", &scenario.name, scenario)),
+    );
     for sweep in &answer.sweeps {
-        rows.extend(sweep.points.iter().map(|point| Row {
+        rows.extend(sweep.points.iter().map(|point| WhatIfRow {
             value: Some(&point.value),
             number: Some(point.number),
             run_ns: point.run_ns,
@@ -55,9 +57,9 @@ pub(super) fn all(answer: &WhatIf) -> Vec<Row<'_>> {
     rows
 }
 
-fn recorded(answer: &WhatIf) -> Row<'_> {
+fn recorded(answer: &WhatIf) -> WhatIfRow<'_> {
     let recorded = &answer.recorded;
-    let run = Row {
+    let run = WhatIfRow {
         run_ns: Some(recorded.run_ns),
         exposed_ns: Some(recorded.exposed_ns),
         ..empty("recorded", "", answer.identity.identity_error)
@@ -65,8 +67,8 @@ fn recorded(answer: &WhatIf) -> Row<'_> {
     with_causes(run, &recorded.exposed)
 }
 
-fn of<'a>(kind: &'static str, name: &'a str, answer: &'a Answer) -> Row<'a> {
-    let row = Row {
+fn row_for<'a>(kind: &'static str, name: &'a str, answer: &'a ScenarioResult) -> WhatIfRow<'a> {
+    let row = WhatIfRow {
         run_ns: answer.run_ns,
         change: answer.change,
         exposed_ns: answer.run_ns.map(|_| answer.exposed_ns),
@@ -84,8 +86,8 @@ fn change(run: Option<Nanos>, identity: Option<Nanos>) -> Option<f64> {
     Some((run - identity).share_of(identity))
 }
 
-fn with_causes<'a>(row: Row<'a>, exposed: &Part) -> Row<'a> {
-    Row {
+fn with_causes<'a>(row: WhatIfRow<'a>, exposed: &OverlapTimes) -> WhatIfRow<'a> {
+    WhatIfRow {
         exposed_late_partner_ns: Some(exposed.exposed_late_partner_ns),
         exposed_no_remote_progress_ns: Some(exposed.exposed_no_remote_progress_ns),
         exposed_no_local_progress_ns: Some(exposed.exposed_no_local_progress_ns),
@@ -95,8 +97,8 @@ fn with_causes<'a>(row: Row<'a>, exposed: &Part) -> Row<'a> {
     }
 }
 
-fn empty<'a>(kind: &'static str, name: &'a str, identity_error: f64) -> Row<'a> {
-    Row {
+fn empty<'a>(kind: &'static str, name: &'a str, identity_error: f64) -> WhatIfRow<'a> {
+    WhatIfRow {
         kind,
         name,
         value: None,

@@ -9,7 +9,7 @@ use lapscope_data::places::SiteId;
 
 /// That one rank waited for another. Moments as in [`Trace`](lapscope_trace::Trace).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Wait {
+pub(super) struct RankWait {
     pub begin: i64,
     pub end: i64,
     /// The call that waited.
@@ -45,11 +45,11 @@ pub(super) struct Origin {
 /// The waits of a run.
 pub(super) struct Chains<'a> {
     /// By rank, in order.
-    waits: &'a BTreeMap<u32, Vec<Wait>>,
+    waits: &'a BTreeMap<u32, Vec<RankWait>>,
 }
 
 impl<'a> Chains<'a> {
-    pub fn new(waits: &'a BTreeMap<u32, Vec<Wait>>) -> Chains<'a> {
+    pub fn new(waits: &'a BTreeMap<u32, Vec<RankWait>>) -> Chains<'a> {
         Chains { waits }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Chains<'a> {
         origins
     }
 
-    fn origin(&self, rank: u32, first: Wait) -> Origin {
+    fn origin(&self, rank: u32, first: RankWait) -> Origin {
         let mut met = vec![rank];
         let mut wait = first;
         loop {
@@ -84,11 +84,11 @@ impl<'a> Chains<'a> {
     }
 
     /// The longest wait of a rank during another's, as much of it as is; it has to be most of that.
-    fn wait_within(&self, rank: u32, during: &Wait) -> Option<Wait> {
+    fn wait_within(&self, rank: u32, during: &RankWait) -> Option<RankWait> {
         let waits = self.waits.get(&rank)?;
         let first = waits.partition_point(|wait| wait.end <= during.begin);
         let within = waits[first..].iter().take_while(|wait| wait.begin < during.end);
-        let cut = within.map(|wait| Wait {
+        let cut = within.map(|wait| RankWait {
             begin: wait.begin.max(during.begin),
             end: wait.end.min(during.end),
             ..*wait

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::chain::Wait;
+use super::chain::RankWait;
 use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
-use lapscope_measure::overlap::exposure::{Bounds, Exposure};
+use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::stats::scramble;
 use lapscope_trace::{Direction, Half, Operation, Trace};
@@ -54,7 +54,7 @@ pub struct Gathered {
     /// Waiting for partners, by rank.
     pub(super) waited: BTreeMap<u32, i64>,
     /// Single waits, by rank.
-    pub(super) waits: BTreeMap<u32, Vec<Wait>>,
+    pub(super) waits: BTreeMap<u32, Vec<RankWait>>,
 }
 
 impl Gathered {
@@ -184,7 +184,7 @@ impl<'a> Gatherer<'a> {
         }
         let past = self.trace.past(&waited_for.half, whom as usize);
         let is_outside = past.outside(begin, end) * 2 >= waited;
-        let wait = Wait { begin, end, by, whom, awaited, is_outside };
+        let wait = RankWait { begin, end, by, whom, awaited, is_outside };
         self.gathered.waits.entry(self.rank as u32).or_default().push(wait);
     }
 
@@ -476,7 +476,7 @@ impl Booking {
     /// What of its parts there is at least and at most, whatever the transfers take: in proportion, where it is a part of
     /// the call's.
     fn bounds(&self, waited_for: &Waited<'_>) -> (i64, i64) {
-        let Bounds { least, most } = waited_for.bounds;
+        let ExposureBounds { least, most } = waited_for.bounds;
         let of = |bound: &Exposure| -> i64 {
             let likely = waited_for.exposed.parts();
             let parts = self.parts.parts().into_iter().zip(likely).zip(bound.parts());

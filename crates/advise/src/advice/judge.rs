@@ -9,7 +9,8 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting,
+    words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite, Cure, Limit,
+    OrCopy, OrTest,
 };
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
@@ -36,7 +37,7 @@ impl Gathered {
     pub fn advise(
         mut self,
         trace: &Trace,
-        setting: Setting<'_>,
+        setting: AdviceContext<'_>,
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
@@ -210,7 +211,7 @@ fn waits_for_receivers(cure: Cure) -> bool {
 
 struct Judge<'a> {
     trace: &'a Trace,
-    setting: Setting<'a>,
+    setting: AdviceContext<'a>,
     run_time: Nanos,
     names: &'a mut dyn NameFrames,
     /// Where waits began, by the call that waited, as it is in the trace.
@@ -363,7 +364,7 @@ impl Sums {
         waiting: &BTreeSet<u32>,
         changed: &BTreeSet<u32>,
         waited: &BTreeMap<u32, i64>,
-    ) -> Evidence {
+    ) -> AdviceEvidence {
         let mean = |ranks: &BTreeSet<u32>| {
             let sum: i64 = ranks
                 .iter()
@@ -375,7 +376,7 @@ impl Sums {
         let (late, outside) =
             self.pairs.values().fold((0, 0), |sum, late| (sum.0 + late.ns, sum.1 + late.outside));
         let (min_bytes, max_bytes) = self.bytes.unwrap_or_default();
-        Evidence {
+        AdviceEvidence {
             calls: self.calls,
             min_bytes,
             max_bytes,

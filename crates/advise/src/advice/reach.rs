@@ -12,7 +12,7 @@ use lapscope_data::model::{Side, Toucher};
 use lapscope_data::places::SiteId;
 use lapscope_data::text::units::percent;
 use lapscope_measure::reach::document::Reach;
-use lapscope_measure::reach::site::{Place, SiteReach, Verdict, WaitReach};
+use lapscope_measure::reach::site::{Movability, ProgramCall, SiteReach, WaitReach};
 use lapscope_measure::reach::who::TouchedBy;
 
 /// What was found by cure.
@@ -27,7 +27,7 @@ impl<'a> Moves<'a> {
     /// change one rank, then to earlier posts.
     pub fn take(self, mut judged: Judged) -> Judged {
         let Some(reach) = self.0 else { return judged };
-        for wait in reach.waits.iter().filter(|wait| wait.verdict == Verdict::Movable) {
+        for wait in reach.waits.iter().filter(|wait| wait.verdict == Movability::Movable) {
             let id = wait.place.id;
             let of_wait = [
                 (Cure::PartnerLate, Finding::Late(id)),
@@ -41,7 +41,7 @@ impl<'a> Moves<'a> {
             }
         }
         let is_movable =
-            |site: &&SiteReach| site.side == Side::Send && site.verdict == Verdict::Movable;
+            |site: &&SiteReach| site.side == Side::Send && site.verdict == Movability::Movable;
         for site in reach.sites.iter().filter(is_movable) {
             let id = site.place.id;
             let late = |sums: &Sums| sums.late_posts.get(&id).copied().unwrap_or(0);
@@ -108,23 +108,23 @@ impl<'a> Moves<'a> {
         let (wait, first) = self.wait(id)?;
         let by = first.touchers.first()?;
         match wait.verdict {
-            Verdict::AtOnce => Some(format!(
+            Movability::AtOnce => Some(format!(
                 " Waiting later gains nothing: its data are used at once, first touched {}.",
                 toucher(by)
             )),
-            Verdict::HalfMovable => Some(format!(
+            Movability::HalfMovable => Some(format!(
                 " All of its data cannot be waited for later, as some are first touched {}; half of them could, {} later, if \
                  they came in smaller messages.",
                 toucher(by),
                 bounds(first.half.as_ref()?)
             )),
-            Verdict::MovableWithCopy => Some(format!(
+            Movability::MovableWithCopy => Some(format!(
                 " Its data are first touched {}, which only copies them: with that copying it could come {} later.{}",
                 toucher(by),
                 bounds(wait.all_with_copy.as_ref()?),
                 copied(first).unwrap_or_default()
             )),
-            Verdict::Movable | Verdict::Unknown => None,
+            Movability::Movable | Movability::Unknown => None,
         }
     }
 
@@ -203,7 +203,7 @@ fn wait_later(wait: &WaitReach, first: &SiteReach, advice: &Advice) -> Option<St
     }
     if !wait.unwatched.is_empty() {
         let others: Vec<String> =
-            wait.unwatched.iter().map(place as fn(&Place) -> String).collect();
+            wait.unwatched.iter().map(place as fn(&ProgramCall) -> String).collect();
         text += &format!(
             " Nothing was watched of {}, whose data it waits for as well.",
             others.join(", ")
@@ -245,10 +245,10 @@ fn post_earlier(site: &SiteReach, advice: &Advice) -> Option<String> {
 
 fn blocking_send(site: &SiteReach) -> Option<String> {
     let by = site.touchers.first()?;
-    if site.verdict == Verdict::MovableWithCopy {
+    if site.verdict == Movability::MovableWithCopy {
         return packed(site);
     }
-    (site.verdict == Verdict::Movable).then_some(())?;
+    (site.verdict == Movability::Movable).then_some(())?;
     Some(format!(
         " It could be posted {} earlier: its data are last written {}.",
         bounds(site.all.as_ref()?),
@@ -258,10 +258,10 @@ fn blocking_send(site: &SiteReach) -> Option<String> {
 
 fn not_earlier(site: &SiteReach) -> Option<String> {
     let by = site.touchers.first()?;
-    if site.verdict == Verdict::MovableWithCopy {
+    if site.verdict == Movability::MovableWithCopy {
         return packed(site);
     }
-    (site.verdict == Verdict::AtOnce).then_some(())?;
+    (site.verdict == Movability::AtOnce).then_some(())?;
     Some(format!(
         " {} cannot be posted earlier: its data are written until then, last {}.",
         place(&site.place),

@@ -1,6 +1,6 @@
 //! Advice in words.
 
-use super::{Advice, AdviceCause, Began, CallSite, Cure, Doing, Limit, Setting};
+use super::{Advice, AdviceCause, AdviceContext, Began, CallSite, Cure, Doing, Limit};
 use lapscope_data::model::{nonblocking_name, Completes, Nanos, Transfers};
 use lapscope_data::options;
 use lapscope_data::text::ranks;
@@ -11,7 +11,7 @@ const NEAR_LIMIT: u64 = 16;
 /// What ends a sentence that tells to test.
 const INJECTION: &str = "; lapscope can do that: lapscope tune -- <launch line>";
 
-pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
+pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext<'_>) -> String {
     let limits = setting.limits;
     match advice.cure {
         Cure::GiveProcessors => format!(
@@ -87,7 +87,11 @@ pub(super) fn wait_behind(behind: &CallSite) -> String {
     )
 }
 
-pub(super) fn or_test(advice: &Advice, [from, to]: &[CallSite; 2], setting: Setting<'_>) -> String {
+pub(super) fn or_test(
+    advice: &Advice,
+    [from, to]: &[CallSite; 2],
+    setting: AdviceContext<'_>,
+) -> String {
     format!(
         "Or call MPI_Test now and then in the computation between {} and {}, where receivers are meanwhile{}.",
         place(from),
@@ -103,7 +107,7 @@ pub(super) fn or_copy(bytes: u64) -> String {
     )
 }
 
-fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
+fn test(advice: &Advice, collective: bool, setting: AdviceContext<'_>) -> String {
     let from = advice.change.first().unwrap_or(&advice.waiting);
     let to = advice.change.last().unwrap_or(&advice.waiting);
     let what = if collective { "collectives" } else { "messages" };
@@ -136,7 +140,7 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
 }
 
 /// Whether lapscope would make tests for such messages if it were asked to, and was not.
-fn can_be_injected(advice: &Advice, setting: Setting<'_>) -> bool {
+fn can_be_injected(advice: &Advice, setting: AdviceContext<'_>) -> bool {
     let least = options::find("LAPSCOPE_INJECT_MIN_BYTES").and_then(|it| it.default.parse().ok());
     !setting.is_injected && least.is_some_and(|least: u64| advice.evidence.max_bytes >= least)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::outside::{spread, CollectiveKey, Collectives, CpuTimes, Outside};
+use super::outside::{spread, CollectiveKey, Collectives, CpuTimes, RecordedRun};
 use super::results::{Inject, Spread, Table, TableRow};
 use lapscope_trace::{Direction, Half};
 
@@ -20,7 +20,11 @@ const CLOSE_SHARE: f64 = 0.05;
 ///
 /// # Errors
 /// A database of the run cannot be read.
-pub fn add_outside(program: &str, tables: &mut [Table], outside: &Outside) -> anyhow::Result<()> {
+pub fn add_outside(
+    program: &str,
+    tables: &mut [Table],
+    outside: &RecordedRun,
+) -> anyhow::Result<()> {
     // one reading of all calls serves all tables
     let collectives = match program {
         "collective_cpu" => outside.collectives()?,
@@ -87,23 +91,23 @@ fn wait_ns(half: &Half<'_>) -> Option<i64> {
 }
 
 /// When the later of both sides posted.
-fn both_posted(outside: &Outside, half: &Half<'_>) -> Option<i64> {
+fn both_posted(outside: &RecordedRun, half: &Half<'_>) -> Option<i64> {
     Some(half.post_begin.max(outside.trace.partner(half)?.post_begin))
 }
 
-fn latency_ns(outside: &Outside, half: &Half<'_>) -> Option<i64> {
+fn latency_ns(outside: &RecordedRun, half: &Half<'_>) -> Option<i64> {
     Some(half.completion_end? - both_posted(outside, half)?)
 }
 
 /// Computation after both sides had posted.
-fn work_ns(outside: &Outside, half: &Half<'_>) -> Option<i64> {
+fn work_ns(outside: &RecordedRun, half: &Half<'_>) -> Option<i64> {
     let begin = half.post_end.max(both_posted(outside, half)?);
     Some((half.completion_begin? - begin).max(0))
 }
 
 // --- overlap, progress ----------------------------------------------------------------------------------------------
 
-fn add_steps(table: &mut Table, outside: &Outside) {
+fn add_steps(table: &mut Table, outside: &RecordedRun) {
     let rank = measured_rank(table);
     for row in &mut table.rows {
         let Some(tag) = row.tag() else { continue };
@@ -117,7 +121,7 @@ fn add_steps(table: &mut Table, outside: &Outside) {
     }
 }
 
-fn add_overlap(table: &mut Table, outside: &Outside) {
+fn add_overlap(table: &mut Table, outside: &RecordedRun) {
     let rank = measured_rank(table);
     for row in &mut table.rows {
         let tag = |name: &str| row.number(name).map(|tag| tag as i64);
@@ -129,7 +133,7 @@ fn add_overlap(table: &mut Table, outside: &Outside) {
 }
 
 /// When data arrive in a delay is seen by a receiver that looks at its buffer, and by nobody else.
-fn add_progress(table: &mut Table, outside: &Outside) {
+fn add_progress(table: &mut Table, outside: &RecordedRun) {
     let rank = measured_rank(table);
     for row in &mut table.rows {
         let Some(tag) = row.tag() else { continue };
@@ -145,13 +149,13 @@ fn add_progress(table: &mut Table, outside: &Outside) {
 }
 
 /// In the wait, from when both sides had posted.
-fn post_delay_ns(outside: &Outside, half: &Half<'_>) -> Option<i64> {
+fn post_delay_ns(outside: &RecordedRun, half: &Half<'_>) -> Option<i64> {
     Some(half.completion_end? - half.completion_begin?.max(both_posted(outside, half)?))
 }
 
 // --- several messages a repetition ------------------------------------------------------------------------------------
 
-fn add_t0_t3(table: &mut Table, outside: &Outside) {
+fn add_t0_t3(table: &mut Table, outside: &RecordedRun) {
     let messages = table.attribute("messages").parse().unwrap_or(1usize).max(1);
     for row in &mut table.rows {
         let Some(tag) = row.tag() else { continue };
@@ -188,7 +192,7 @@ fn waited(halves: &[Half<'_>]) -> Option<i64> {
 }
 
 /// Steps of the ghost-cell program by pairs, as it measures them itself: in each a rank was heavy once.
-fn add_ghost_cells(table: &mut Table, outside: &Outside) {
+fn add_ghost_cells(table: &mut Table, outside: &RecordedRun) {
     for row in &mut table.rows {
         let Some(tag) = row.tag() else { continue };
         let ranks: Vec<Vec<PairOfSteps>> =
@@ -221,7 +225,7 @@ struct PairOfSteps {
     sent: i64,
 }
 
-fn pairs_of_steps(outside: &Outside, rank: usize, tag: i64) -> Vec<PairOfSteps> {
+fn pairs_of_steps(outside: &RecordedRun, rank: usize, tag: i64) -> Vec<PairOfSteps> {
     let halves = outside.halves(rank, tag);
     let (sends, receives): (Vec<Half<'_>>, Vec<Half<'_>>) =
         halves.into_iter().partition(|half| half.operation.direction == Direction::Send);
@@ -240,7 +244,7 @@ fn pairs_of_steps(outside: &Outside, rank: usize, tag: i64) -> Vec<PairOfSteps> 
 }
 
 /// Sweeps of the pipeline: of each rank and direction as many messages as there are blocks.
-fn add_wavefront(table: &mut Table, outside: &Outside) {
+fn add_wavefront(table: &mut Table, outside: &RecordedRun) {
     for row in &mut table.rows {
         let (Some(tag), Some(blocks)) = (row.tag(), row.number("blocks")) else { continue };
         let ranks = outside.trace.ranks.len();
@@ -256,7 +260,7 @@ fn add_wavefront(table: &mut Table, outside: &Outside) {
 }
 
 /// (sweep, nanoseconds in posts and waits) of a rank's messages.
-fn of_sweeps(outside: &Outside, rank: usize, tag: i64, blocks: usize) -> Vec<(usize, i64)> {
+fn of_sweeps(outside: &RecordedRun, rank: usize, tag: i64, blocks: usize) -> Vec<(usize, i64)> {
     let (sends, receives): (Vec<Half<'_>>, Vec<Half<'_>>) = outside
         .halves(rank, tag)
         .into_iter()

@@ -16,19 +16,19 @@ const APPLICATION_ID: i64 = 1_279_349_570;
 const FORMAT: i64 = 2;
 
 /// A file that results are added to.
-pub struct Writer {
+pub struct ResultsWriter {
     path: PathBuf,
     connection: Connection,
     runs: i64,
     series: i64,
 }
 
-impl Writer {
+impl ResultsWriter {
     /// Makes the file.
     ///
     /// # Errors
     /// It is there already, or cannot be written.
-    pub fn create(path: &Path, results: &Results) -> anyhow::Result<Writer> {
+    pub fn create(path: &Path, results: &Results) -> anyhow::Result<ResultsWriter> {
         if path.exists() {
             bail!("{} is there already; name another with --output", path.display());
         }
@@ -46,7 +46,7 @@ impl Writer {
             Ok(connection)
         };
         let connection = make().with_context(|| path.display().to_string())?;
-        Ok(Writer { path: path.to_owned(), connection, runs: 0, series: 0 })
+        Ok(ResultsWriter { path: path.to_owned(), connection, runs: 0, series: 0 })
     }
 
     /// Adds a run, all of it or nothing.
@@ -148,7 +148,7 @@ fn insert_answers(connection: &Connection, run: &Run, id: i64) -> rusqlite::Resu
 
 // --- reading -----------------------------------------------------------------------------------------------------
 
-/// Reads what [`Writer`] wrote.
+/// Reads what [`ResultsWriter`] wrote.
 ///
 /// # Errors
 /// It cannot be read, is something else, or of another format.
@@ -341,10 +341,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("bench.db");
         let results = results();
-        let mut writer = Writer::create(&path, &results).unwrap();
+        let mut writer = ResultsWriter::create(&path, &results).unwrap();
         results.runs.iter().for_each(|run| writer.add(run).unwrap());
         assert_eq!(read(&path).unwrap(), results);
-        let error = Writer::create(&path, &results).err().unwrap().to_string();
+        let error = ResultsWriter::create(&path, &results).err().unwrap().to_string();
         assert!(error.contains("is there already"), "{error}");
     }
 

@@ -17,7 +17,7 @@ use lapscope_trace::stats::quantile;
 use lapscope_trace::{Half, Trace};
 
 /// A recorded run in memory.
-pub struct Outside {
+pub struct RecordedRun {
     pub databases: Vec<PathBuf>,
     pub trace: Trace,
     pub thresholds: Thresholds,
@@ -38,10 +38,10 @@ impl Witness for ByTag {
     }
 }
 
-impl Outside {
+impl RecordedRun {
     /// # Errors
     /// A database cannot be read, or there is none.
-    pub fn read(directory: &Path) -> anyhow::Result<Outside> {
+    pub fn read(directory: &Path) -> anyhow::Result<RecordedRun> {
         let databases = list_files(directory)?.databases;
         let (trace, failed) = Trace::read(&databases, &|_| ())?;
         if let Some(error) = failed.into_iter().next() {
@@ -51,12 +51,12 @@ impl Outside {
         // times that other runs took are no part of what this one shows
         let reference = Reference::of_run(&trace);
         let thresholds = Thresholds::find(&trace, &reference, &[], declared);
-        let eager = EagerLimits::of(&thresholds);
+        let eager = EagerLimits::from_thresholds(&thresholds);
         let (_, found) =
             measure_with(&trace, &reference, eager, &[], &|_| (), |_| ByTag::default());
         let achieved = found.into_iter().flat_map(|rank| rank.0).collect();
         let by_tag = by_tag(&trace);
-        Ok(Outside { databases, trace, thresholds, by_tag, achieved })
+        Ok(RecordedRun { databases, trace, thresholds, by_tag, achieved })
     }
 
     /// Requests and blocking calls of a rank with that tag, in the order in which they were posted.

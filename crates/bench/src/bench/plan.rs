@@ -1,7 +1,7 @@
 //! Which experiments are run, with what.
 
 use super::mpi::{Family, Mpi};
-use super::program::{self, Program};
+use super::program::{self, ExampleProgram};
 use super::results::{Inject, Link};
 
 /// A launch to make.
@@ -11,7 +11,7 @@ pub struct Job {
     pub mpi: usize,
     pub link: Link,
     pub inject: Inject,
-    pub program: Program,
+    pub program: ExampleProgram,
     pub arguments: Vec<String>,
     /// Variables that only this run has.
     pub settings: Vec<(String, String)>,
@@ -31,7 +31,7 @@ pub struct Asks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     pub links: Vec<Link>,
-    pub programs: Vec<Program>,
+    pub programs: Vec<ExampleProgram>,
     /// Few sizes, few repetitions, no scenarios.
     pub is_quick: bool,
     /// Of this machine.
@@ -64,7 +64,7 @@ struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    fn job(&self, program: Program, inject: Inject, arguments: &str) -> Job {
+    fn job(&self, program: ExampleProgram, inject: Inject, arguments: &str) -> Job {
         Job {
             mpi: self.mpi,
             link: self.link,
@@ -77,7 +77,7 @@ impl Setup<'_> {
         }
     }
 
-    fn jobs_of(&self, program: Program) -> Vec<Job> {
+    fn jobs_of(&self, program: ExampleProgram) -> Vec<Job> {
         match program.name {
             "overlap" | "progress" => self.in_scenarios(program),
             "t0_t3" => self.t0_t3(),
@@ -88,7 +88,7 @@ impl Setup<'_> {
     }
 
     /// [RA07], and with the one or the other side first [RA08].
-    fn in_scenarios(&self, program: Program) -> Vec<Job> {
+    fn in_scenarios(&self, program: ExampleProgram) -> Vec<Job> {
         // over the slow link messages up to its burst of 256 KB are as quick as its processors
         let (options, large) = match (self.scope.is_quick, self.link) {
             (true, Link::SharedMemory) => ("-r 5 -b 1K,16K,256K", ""),

@@ -10,7 +10,7 @@ use super::mpi::Mpi;
 
 /// A program of `examples`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Program {
+pub struct ExampleProgram {
     /// Its directory, and its name.
     pub name: &'static str,
     /// As it may be typed, too.
@@ -23,7 +23,7 @@ macro_rules! program {
         program!($name, None)
     };
     ($name:literal, $alias:expr) => {
-        Program {
+        ExampleProgram {
             name: $name,
             alias: $alias,
             source: include_str!(concat!("../../../../examples/", $name, "/", $name, ".c")),
@@ -31,19 +31,20 @@ macro_rules! program {
     };
 }
 
-pub const OVERLAP: Program = program!("overlap");
-pub const PROGRESS: Program = program!("progress");
-pub const T0_T3: Program = program!("t0_t3", Some("t0-t3"));
-pub const COLLECTIVE_CPU: Program = program!("collective_cpu", Some("collective-cpu"));
-pub const GHOST_CELLS: Program = program!("ghost_cells", Some("ghost-cells"));
-pub const WAVEFRONT: Program = program!("wavefront");
+pub const OVERLAP: ExampleProgram = program!("overlap");
+pub const PROGRESS: ExampleProgram = program!("progress");
+pub const T0_T3: ExampleProgram = program!("t0_t3", Some("t0-t3"));
+pub const COLLECTIVE_CPU: ExampleProgram = program!("collective_cpu", Some("collective-cpu"));
+pub const GHOST_CELLS: ExampleProgram = program!("ghost_cells", Some("ghost-cells"));
+pub const WAVEFRONT: ExampleProgram = program!("wavefront");
 
 /// lapscope's own, which is installed with it and compiled for no MPI: what messages cost.
-pub const CALIBRATE: Program = Program { name: "calibrate", alias: None, source: "" };
+pub const CALIBRATE: ExampleProgram = ExampleProgram { name: "calibrate", alias: None, source: "" };
 
-pub const ALL: [Program; 6] = [OVERLAP, PROGRESS, T0_T3, COLLECTIVE_CPU, GHOST_CELLS, WAVEFRONT];
+pub const ALL: [ExampleProgram; 6] =
+    [OVERLAP, PROGRESS, T0_T3, COLLECTIVE_CPU, GHOST_CELLS, WAVEFRONT];
 
-impl ValueEnum for Program {
+impl ValueEnum for ExampleProgram {
     fn value_variants<'a>() -> &'a [Self] {
         &ALL
     }
@@ -79,7 +80,7 @@ pub fn write_sources(directory: &Path) -> anyhow::Result<()> {
     ALL.iter().try_for_each(|program| write(program.source_in(directory), program.source))
 }
 
-impl Program {
+impl ExampleProgram {
     fn source_in(&self, directory: &Path) -> PathBuf {
         directory.join(self.name).join(format!("{}.c", self.name))
     }

@@ -10,12 +10,12 @@ use anyhow::{bail, Context};
 
 use super::compare::add_outside;
 use super::mpi::Mpi;
-use super::outside::Outside;
+use super::outside::RecordedRun;
 use super::plan::Job;
 use super::results::{AdviceGiven, Link, Run, Threshold};
 use super::{model, program, table, timeline};
 use crate::launch::child::{exit_code, HeldSignals, Watch};
-use crate::launch::environment::Settings;
+use crate::launch::environment::EnvironmentChanges;
 use crate::launch::{mpi_library, Recorded};
 use lapscope_report::pipeline::report;
 use lapscope_report::pipeline::OpenRun;
@@ -157,8 +157,8 @@ impl Session<'_> {
         line
     }
 
-    fn settings(&self, job: &Job) -> Settings {
-        let mut settings = Settings::default();
+    fn settings(&self, job: &Job) -> EnvironmentChanges {
+        let mut settings = EnvironmentChanges::default();
         for (name, value) in self.mpis[job.mpi].environment(job.link) {
             settings.set(name, value);
         }
@@ -197,7 +197,7 @@ impl Session<'_> {
             bail!("{} printed no table", job.program.name);
         }
         let recorded = recorded.recovered_run(false)?.directory;
-        let outside = Outside::read(&recorded)?;
+        let outside = RecordedRun::read(&recorded)?;
         add_outside(job.program.name, &mut run.tables, &outside)?;
         if job.asks.thresholds {
             run.thresholds = thresholds(&outside);
@@ -215,7 +215,7 @@ impl Session<'_> {
 }
 
 /// Of the locality of the two ranks.
-fn thresholds(outside: &Outside) -> Vec<Threshold> {
+fn thresholds(outside: &RecordedRun) -> Vec<Threshold> {
     let Some(locality) = outside.thresholds.localities.first() else { return Vec::new() };
     let limit = |what: &str, found: &lapscope_measure::thresholds::Threshold| Threshold {
         what: what.into(),

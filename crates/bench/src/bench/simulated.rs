@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use lapscope_measure::loggps::LogGps;
-use lapscope_predict::replay::benchmark::{measure, Case, Link, Side, PROTOCOLS};
+use lapscope_predict::replay::benchmark::{measure, BenchmarkSide, Case, Link, PROTOCOLS};
 use lapscope_predict::replay::scenario::Protocol;
 use lapscope_report::calibration::Calibration;
 use lapscope_trace::Locality;
@@ -20,13 +20,13 @@ pub const SIZES: [u64; 3] = [65_536, 262_144, 1_048_576];
 pub struct Simulated {
     pub link: StatedLink,
     /// Protocols of a transfer stand beside each other.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TransferRow>,
 }
 
 /// What was replayed on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatedLink {
-    pub source: Source,
+    pub source: LinkSource,
     /// One way of a small message, overheads of both ends included.
     pub latency_ns: f64,
     /// G.
@@ -39,7 +39,7 @@ pub struct StatedLink {
 /// Where the link's parameters are from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Source {
+pub enum LinkSource {
     /// The test bed of [RA08], as published.
     Published,
     /// Some parameter was given, the others are as published.
@@ -50,18 +50,18 @@ pub enum Source {
 
 /// One side of a transfer of one size.
 #[derive(Debug, Serialize)]
-pub struct Row {
+pub struct TransferRow {
     /// `send`, `receive`: the side that computes.
     pub side: &'static str,
     /// `sender`, `receiver`: who posts first.
     pub first: &'static str,
     pub bytes: u64,
     /// In the order of [`PROTOCOLS`].
-    pub protocols: Vec<Answer>,
+    pub protocols: Vec<ProtocolOverlap>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Answer {
+pub struct ProtocolOverlap {
     pub protocol: Protocol,
     /// l0: from the later post to the end of the wait, with nothing computed.
     pub l0_ns: i64,
@@ -76,7 +76,7 @@ impl StatedLink {
     /// to a network card.
     pub fn published() -> StatedLink {
         StatedLink {
-            source: Source::Published,
+            source: LinkSource::Published,
             latency_ns: 4_000.0,
             gap_ns_per_byte: 1e9 / 950e6,
             send_overhead_ns: 500.0,
@@ -104,7 +104,7 @@ impl StatedLink {
         // beyond S overheads are those of the post alone, which is what a rendezvous takes
         let large = found.segment(u64::MAX);
         StatedLink {
-            source: Source::Calibration { file: file.to_owned(), locality: found.locality },
+            source: LinkSource::Calibration { file: file.to_owned(), locality: found.locality },
             latency_ns: found.transfer(1).max(0.0),
             gap_ns_per_byte: large.gap_ns_per_byte.estimate,
             send_overhead_ns: large.send.base_ns.estimate,
@@ -115,7 +115,7 @@ impl StatedLink {
     /// With another latency, nanoseconds, or bandwidth, bytes a second.
     pub fn with(mut self, latency_ns: Option<f64>, bytes_per_second: Option<f64>) -> StatedLink {
         if latency_ns.or(bytes_per_second).is_some() {
-            self.source = Source::Given;
+            self.source = LinkSource::Given;
         }
         self.latency_ns = latency_ns.unwrap_or(self.latency_ns);
         self.gap_ns_per_byte = bytes_per_second.map_or(self.gap_ns_per_byte, |rate| 1e9 / rate);
@@ -136,8 +136,8 @@ impl Simulated {
     pub fn on(link: StatedLink) -> Simulated {
         let of_all = link.link();
         let mut rows = Vec::new();
-        for computes in [Side::Receiver, Side::Sender] {
-            for first in [Side::Receiver, Side::Sender] {
+        for computes in [BenchmarkSide::Receiver, BenchmarkSide::Sender] {
+            for first in [BenchmarkSide::Receiver, BenchmarkSide::Sender] {
                 rows.extend(SIZES.map(|bytes| row(&of_all, computes, first, bytes)));
             }
         }
@@ -145,15 +145,15 @@ impl Simulated {
     }
 }
 
-fn row(link: &Link, computes: Side, first: Side, bytes: u64) -> Row {
+fn row(link: &Link, computes: BenchmarkSide, first: BenchmarkSide, bytes: u64) -> TransferRow {
     let answer = |protocol| {
         let found = measure(link, &Case { protocol, first, computes, bytes });
         let (l0_ns, compute_ns, overlap) = (found.l0_ns, found.compute_ns, found.ratio);
-        Answer { protocol, l0_ns, compute_ns, overlap }
+        ProtocolOverlap { protocol, l0_ns, compute_ns, overlap }
     };
-    Row {
-        side: if computes == Side::Sender { "send" } else { "receive" },
-        first: if first == Side::Sender { "sender" } else { "receiver" },
+    TransferRow {
+        side: if computes == BenchmarkSide::Sender { "send" } else { "receive" },
+        first: if first == BenchmarkSide::Sender { "sender" } else { "receiver" },
         bytes,
         protocols: PROTOCOLS.map(answer).into(),
     }
@@ -181,6 +181,6 @@ mod tests {
         let published = StatedLink::published();
         assert_eq!(published.clone().with(None, None), published);
         let given = published.with(None, Some(400e6));
-        assert_eq!((given.source, given.gap_ns_per_byte), (Source::Given, 2.5));
+        assert_eq!((given.source, given.gap_ns_per_byte), (LinkSource::Given, 2.5));
     }
 }

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::outside::Outside;
+use super::outside::RecordedRun;
 use super::results::{Segment, Table};
 use lapscope_trace::stats::upper_median;
 use lapscope_trace::Half;
 
 /// Segments of a usual repetition of each row of the table.
-pub fn segments(table: &Table, outside: &Outside) -> Vec<Segment> {
+pub fn segments(table: &Table, outside: &RecordedRun) -> Vec<Segment> {
     let messages = table.attribute("messages").parse().unwrap_or(1usize).max(1);
     let both: usize = if table.attribute("both") == "1" { 2 } else { 1 };
     let tags = table.rows.iter().filter_map(|row| row.tag());
     tags.flat_map(|tag| of_tag(outside, tag, messages * both)).collect()
 }
 
-fn of_tag(outside: &Outside, tag: i64, messages: usize) -> Vec<Segment> {
+fn of_tag(outside: &RecordedRun, tag: i64, messages: usize) -> Vec<Segment> {
     let mut segments = Vec::new();
     let shown = usual(&outside.halves(0, tag), messages);
     for rank in 0..outside.trace.ranks.len() {
@@ -46,7 +46,12 @@ fn usual(halves: &[Half<'_>], messages: usize) -> Option<usize> {
 }
 
 /// Posts, completing calls, and computation in between, in the order of time.
-fn of_repetition(outside: &Outside, rank: usize, tag: i64, halves: &[Half<'_>]) -> Vec<Segment> {
+fn of_repetition(
+    outside: &RecordedRun,
+    rank: usize,
+    tag: i64,
+    halves: &[Half<'_>],
+) -> Vec<Segment> {
     let segment = |what: &str, begin_ns, end_ns| Segment {
         tag,
         rank: rank as u32,

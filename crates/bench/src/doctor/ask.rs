@@ -14,7 +14,7 @@ use crate::bounded;
 
 /// What an MPI library says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct LibraryAccount {
     /// Of MPI_Get_library_version; of MPIs older than MPI 3 none.
     pub version: Option<String>,
     /// It has the symbols by which the preload library knows Open MPI and its relatives.
@@ -23,7 +23,7 @@ pub struct Answer {
     pub variables: Vec<(String, String)>,
 }
 
-impl Answer {
+impl LibraryAccount {
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -52,7 +52,7 @@ pub const COMMAND: &str = "ask-mpi";
 ///
 /// # Errors
 /// Why it gave no answer.
-pub fn ask(library: &Path, places: &[PathBuf]) -> Result<Answer, String> {
+pub fn ask(library: &Path, places: &[PathBuf]) -> Result<LibraryAccount, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(own);
     command.arg(COMMAND).arg(library).args(places);
@@ -114,7 +114,7 @@ pub fn answer(library: &Path, places: &[PathBuf], say: &mut dyn FnMut(&str)) -> 
         load(library).map_err(|_| reason)
     })?;
     let is_open_mpi = mpi.symbol("ompi_mpi_comm_world").is_some();
-    let mut answer = Answer { version: mpi.version(), is_open_mpi, variables: Vec::new() };
+    let mut answer = LibraryAccount { version: mpi.version(), is_open_mpi, variables: Vec::new() };
     say(&line(&answer));
     answer.variables = mpi.variables();
     say(&line(&answer));
@@ -142,7 +142,7 @@ fn no_core() {
 }
 
 /// A line of its own, whatever the library has printed before.
-fn line(answer: &Answer) -> String {
+fn line(answer: &LibraryAccount) -> String {
     format!("\n{MARK}{}\n", serde_json::to_string(answer).unwrap_or_default())
 }
 
@@ -288,7 +288,7 @@ mod tests {
             "btl_tcp_major_version",
         ];
         let variables = names.iter().map(|name| ((*name).to_owned(), String::new())).collect();
-        let answer = Answer { variables, ..Answer::default() };
+        let answer = LibraryAccount { variables, ..LibraryAccount::default() };
         assert_eq!(answer.components("pml"), ["ob1"]);
         assert_eq!(answer.components("btl"), ["tcp"]);
         assert!(answer.components("mtl").is_empty());

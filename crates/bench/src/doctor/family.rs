@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::ask::Answer;
+use super::ask::LibraryAccount;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -71,7 +71,7 @@ impl Identity {
 }
 
 /// What a library is that lies at `path`.
-pub fn identify(answer: &Answer, path: &Path) -> Identity {
+pub fn identify(answer: &LibraryAccount, path: &Path) -> Identity {
     let text = answer.version.as_deref().unwrap_or_default();
     let (family, before_version) = family(text, path);
     let version = text.split_once(before_version).map_or("", |(_, rest)| rest);
@@ -107,7 +107,7 @@ fn family(text: &str, path: &Path) -> (Family, &'static str) {
 }
 
 /// The ABI of the recorder that the preload library takes for it: as `abi_of` of interposer/preload/abi.c decides.
-pub fn recorder_abi(answer: &Answer, path: &Path) -> Option<&'static str> {
+pub fn recorder_abi(answer: &LibraryAccount, path: &Path) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if answer.is_open_mpi {
         return Some("openmpi");
@@ -140,7 +140,8 @@ mod tests {
 
     fn said(text: &str, path: &str) -> (Family, String, Option<&'static str>) {
         let is_open_mpi = text.starts_with("Open MPI") || text.starts_with("FUJITSU");
-        let answer = Answer { version: Some(text.into()), is_open_mpi, variables: Vec::new() };
+        let answer =
+            LibraryAccount { version: Some(text.into()), is_open_mpi, variables: Vec::new() };
         let identity = identify(&answer, Path::new(path));
         (identity.family, identity.version, recorder_abi(&answer, Path::new(path)))
     }
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn devices_are_named_where_they_are_told() {
         let text = "MPICH Version:\t5.0.2\nMPICH Device:       ch4:ucx ofi\n";
-        let answer = Answer { version: Some(text.into()), ..Answer::default() };
+        let answer = LibraryAccount { version: Some(text.into()), ..LibraryAccount::default() };
         let identity = identify(&answer, Path::new("libmpi.so.12"));
         assert_eq!(identity.device.as_deref(), Some("ch4:ucx ofi"));
         assert_eq!(identity.title(), "MPICH 5.0.2");

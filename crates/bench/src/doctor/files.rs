@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::filesystem::{of_magic, room, FileSystem, Kind, Room};
+use super::filesystem::{of_magic, room, FileSystem, FileSystemKind, FreeSpace};
 use super::host::Host;
 use super::Finding;
 
@@ -19,21 +19,21 @@ const SLOW: Duration = Duration::from_millis(50);
 
 pub fn look(host: &Host) -> Vec<Finding> {
     let spool_mb = host.spool_mb();
-    let mut findings = vec![run_directory(&Place::look(Path::new(".")), spool_mb)];
+    let mut findings = vec![run_directory(&DirectoryCheck::look(Path::new(".")), spool_mb)];
     let node =
         host.first_variable(&["LAPSCOPE_SPOOL_DIR", "TMPDIR"]).map_or("/tmp", |(_, value)| value);
-    findings.push(node_storage(node, &Place::look(Path::new(node)), spool_mb));
+    findings.push(node_storage(node, &DirectoryCheck::look(Path::new(node)), spool_mb));
     findings
 }
 
 /// What was found out of a directory.
-struct Place {
+struct DirectoryCheck {
     file_system: FileSystem,
-    room: Room,
-    trial: Result<Trial, String>,
+    room: FreeSpace,
+    trial: Result<FileTrial, String>,
 }
 
-struct Trial {
+struct FileTrial {
     /// Of a page in a mapped file, until it is written.
     took: Duration,
     /// Why SQLite would not get its locks.
@@ -42,8 +42,8 @@ struct Trial {
     no_mapping: Option<String>,
 }
 
-impl Place {
-    fn look(directory: &Path) -> Place {
+impl DirectoryCheck {
+    fn look(directory: &Path) -> DirectoryCheck {
         let path = CString::new(directory.as_os_str().as_bytes()).unwrap_or_default();
         // SAFETY: plain data that the call fills in; the path has an end.
         let kind = unsafe {
@@ -53,21 +53,21 @@ impl Place {
         };
         #[allow(clippy::unnecessary_cast)] // its type differs between C libraries
         let file_system = of_magic(kind.f_type as i64);
-        let room = room(&path).unwrap_or(Room { free_mb: 0, free_files: None });
-        Place { file_system, room, trial: trial(directory) }
+        let room = room(&path).unwrap_or(FreeSpace { free_mb: 0, free_files: None });
+        DirectoryCheck { file_system, room, trial: trial(directory) }
     }
 }
 
 /// # Errors
 /// No file can be made there.
-fn trial(directory: &Path) -> Result<Trial, String> {
+fn trial(directory: &Path) -> Result<FileTrial, String> {
     const BYTES: usize = 4096;
     let file = tempfile::tempfile_in(directory).map_err(|error| error.to_string())?;
     file.set_len(BYTES as u64).map_err(|error| error.to_string())?;
     let begin = Instant::now();
     let no_mapping = map_and_write(&file, BYTES).err().map(|error| error.to_string());
     let took = begin.elapsed();
-    Ok(Trial { took, no_locks: lock(&file).err().map(|error| error.to_string()), no_mapping })
+    Ok(FileTrial { took, no_locks: lock(&file).err().map(|error| error.to_string()), no_mapping })
 }
 
 fn map_and_write(file: &File, bytes: usize) -> std::io::Result<()> {
@@ -114,7 +114,7 @@ fn lock(file: &File) -> std::io::Result<()> {
 /// The cure for all that a shared file system does.
 const NODE: &str = "export LAPSCOPE_FILES=node (or lapscope run --files node): spools on the node, one database a node";
 
-fn run_directory(place: &Place, spool_mb: u64) -> Finding {
+fn run_directory(place: &DirectoryCheck, spool_mb: u64) -> Finding {
     let name = "run directory";
     let trial = match &place.trial {
         Ok(trial) => trial,
@@ -151,7 +151,7 @@ fn run_directory(place: &Place, spool_mb: u64) -> Finding {
     if let Some(finding) = little_room(name, place, spool_mb, &says) {
         return finding;
     }
-    if place.file_system.kind == Kind::Shared || trial.took > SLOW {
+    if place.file_system.kind == FileSystemKind::Shared || trial.took > SLOW {
         let took = format!("{says}; a mapped page took {:.1} ms", trial.took.as_secs_f64() * 1e3);
         return Finding::warn(TOPIC, name, took, NODE)
             .follows("spools are mapped files, and pages of them travel while the program runs; two files a rank are many");
@@ -159,7 +159,7 @@ fn run_directory(place: &Place, spool_mb: u64) -> Finding {
     Finding::ok(TOPIC, name, says)
 }
 
-fn little_room(name: &str, place: &Place, spool_mb: u64, says: &str) -> Option<Finding> {
+fn little_room(name: &str, place: &DirectoryCheck, spool_mb: u64, says: &str) -> Option<Finding> {
     if place.room.free_files.is_some_and(|free| free < 1000) {
         let says = format!("{says}; {} more files fit", place.room.free_files.unwrap_or_default());
         let finding =
@@ -178,16 +178,16 @@ fn little_room(name: &str, place: &Place, spool_mb: u64, says: &str) -> Option<F
     })
 }
 
-fn node_storage(path: &str, place: &Place, spool_mb: u64) -> Finding {
+fn node_storage(path: &str, place: &DirectoryCheck, spool_mb: u64) -> Finding {
     let name = "node storage";
     let says = format!("{path}: {}, {} MB free", place.file_system.name, place.room.free_mb);
     let advice = "export LAPSCOPE_SPOOL_DIR=PLACE, a directory on the node's own disk";
     match &place.trial {
         Err(reason) => Finding::note(TOPIC, name, format!("{path}: no file can be made there: {reason}"), advice)
             .follows("LAPSCOPE_FILES=node keeps spools there"),
-        Ok(_) if place.file_system.kind == Kind::Shared => Finding::note(TOPIC, name, says, advice)
+        Ok(_) if place.file_system.kind == FileSystemKind::Shared => Finding::note(TOPIC, name, says, advice)
             .follows("it is not on the node: LAPSCOPE_FILES=node wins nothing there"),
-        Ok(_) if place.file_system.kind == Kind::Memory => Finding::note(TOPIC, name, says, advice)
+        Ok(_) if place.file_system.kind == FileSystemKind::Memory => Finding::note(TOPIC, name, says, advice)
             .follows(format!("it is memory: with LAPSCOPE_FILES=node spools take up to {spool_mb} MB a rank from the job's")),
         Ok(_) => little_room(name, place, spool_mb, &says).unwrap_or_else(|| Finding::ok(TOPIC, name, says)),
     }
@@ -198,15 +198,15 @@ mod tests {
     use super::*;
     use crate::doctor::Status;
 
-    const QUICK: Trial = Trial { took: Duration::ZERO, no_locks: None, no_mapping: None };
+    const QUICK: FileTrial = FileTrial { took: Duration::ZERO, no_locks: None, no_mapping: None };
 
-    fn run_directory(place: &Place) -> Finding {
+    fn run_directory(place: &DirectoryCheck) -> Finding {
         super::run_directory(place, 50)
     }
 
-    fn place(magic: i64, free_mb: u64, trial: Result<Trial, String>) -> Place {
-        let room = Room { free_mb, free_files: Some(1 << 20) };
-        Place { file_system: of_magic(magic), room, trial }
+    fn place(magic: i64, free_mb: u64, trial: Result<FileTrial, String>) -> DirectoryCheck {
+        let room = FreeSpace { free_mb, free_files: Some(1 << 20) };
+        DirectoryCheck { file_system: of_magic(magic), room, trial }
     }
 
     #[test]
@@ -215,14 +215,14 @@ mod tests {
         assert_eq!(lustre.status, Status::Warn);
         assert!(lustre.advice.unwrap().contains("LAPSCOPE_FILES=node"));
         assert_eq!(run_directory(&place(0xef53, 1 << 20, Ok(QUICK))).status, Status::Ok);
-        let slow = Trial { took: Duration::from_secs(1), ..QUICK };
+        let slow = FileTrial { took: Duration::from_secs(1), ..QUICK };
         assert!(run_directory(&place(0xef53, 1 << 20, Ok(slow))).says.contains("1000.0 ms"));
-        let locks = Trial { no_locks: Some("Function not implemented".into()), ..QUICK };
+        let locks = FileTrial { no_locks: Some("Function not implemented".into()), ..QUICK };
         assert!(run_directory(&place(0x0bd0_0bd0, 1 << 20, Ok(locks)))
             .advice
             .unwrap()
             .contains("flock"));
-        let mapping = Trial { no_mapping: Some("No such device".into()), ..QUICK };
+        let mapping = FileTrial { no_mapping: Some("No such device".into()), ..QUICK };
         assert!(run_directory(&place(0x0102_1997, 1 << 20, Ok(mapping)))
             .says
             .contains("cannot be mapped"));

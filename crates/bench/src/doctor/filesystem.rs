@@ -5,11 +5,11 @@ use std::ffi::CStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystem {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: FileSystemKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileSystemKind {
     /// On storage of this node.
     Local,
     /// Shared between nodes: mapped files are slow or unreliable on it.
@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 pub fn of_magic(magic: i64) -> FileSystem {
-    use Kind::{Local, Memory, Shared};
+    use FileSystemKind::{Local, Memory, Shared};
     let (name, kind) = match magic & 0xffff_ffff {
         0x6969 => ("NFS", Shared),
         0x0bd0_0bd0 => ("Lustre", Shared),
@@ -49,21 +49,21 @@ pub fn of_magic(magic: i64) -> FileSystem {
 
 /// What a file system has left for us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct FreeSpace {
     pub free_mb: u64,
     /// `None`: it does not count them.
     pub free_files: Option<u64>,
 }
 
 /// `None`: there is no such directory.
-pub fn room(directory: &CStr) -> Option<Room> {
+pub fn room(directory: &CStr) -> Option<FreeSpace> {
     // SAFETY: plain data that the call fills in; a path with an end.
     let said = unsafe {
         let mut said: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(directory.as_ptr(), &mut said) == 0).then_some(said)
     }?;
     let free_files = (said.f_files > 0).then_some(said.f_favail);
-    Some(Room { free_mb: (said.f_bavail * said.f_frsize) >> 20, free_files })
+    Some(FreeSpace { free_mb: (said.f_bavail * said.f_frsize) >> 20, free_files })
 }
 
 #[cfg(test)]
@@ -72,9 +72,12 @@ mod tests {
 
     #[test]
     fn kinds_by_number() {
-        assert_eq!(of_magic(0x0bd0_0bd0), FileSystem { name: "Lustre", kind: Kind::Shared });
-        assert_eq!(of_magic(0xef53).kind, Kind::Local);
-        assert_eq!(of_magic(0x0102_1994).kind, Kind::Memory);
+        assert_eq!(
+            of_magic(0x0bd0_0bd0),
+            FileSystem { name: "Lustre", kind: FileSystemKind::Shared }
+        );
+        assert_eq!(of_magic(0xef53).kind, FileSystemKind::Local);
+        assert_eq!(of_magic(0x0102_1994).kind, FileSystemKind::Memory);
         // f_type is signed on some machines
         assert_eq!(of_magic(i64::from(0xff53_4d42_u32 as i32)).name, "SMB");
         assert_eq!(of_magic(1).name, "unknown file system");

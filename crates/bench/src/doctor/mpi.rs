@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::ask::{self, Answer};
+use super::ask::{self, LibraryAccount};
 use super::family::{identify as identify_library, make_recorder, recorder_abi, Identity};
 use super::host::Host;
 use super::subject::{Linked, Subject};
@@ -28,11 +28,11 @@ const LAUNCHERS: [&str; 8] = [
 ];
 
 /// A program in PATH that starts ranks.
-struct Found {
+struct InstalledMpi {
     /// All the names that mean it.
     names: Vec<&'static str>,
     launcher: Launcher,
-    library: Option<(PathBuf, Result<Answer, String>)>,
+    library: Option<(PathBuf, Result<LibraryAccount, String>)>,
 }
 
 pub fn look(host: &Host, subject: Option<&Subject>) -> Vec<Finding> {
@@ -61,11 +61,14 @@ pub fn look(host: &Host, subject: Option<&Subject>) -> Vec<Finding> {
 }
 
 /// What can be said of an MPI: the program's where it is known, else those of the launchers, each once.
-fn mpis<'a>(launchers: &'a [Found], linked: Option<&'a Linked>) -> Vec<(Identity, &'a Answer)> {
+fn mpis<'a>(
+    launchers: &'a [InstalledMpi],
+    linked: Option<&'a Linked>,
+) -> Vec<(Identity, &'a LibraryAccount)> {
     if let Some(linked) = linked {
         return vec![(linked.identity.clone(), &linked.answer)];
     }
-    let mut known: Vec<(Identity, &Answer)> = Vec::new();
+    let mut known: Vec<(Identity, &LibraryAccount)> = Vec::new();
     for (path, answer) in launchers.iter().filter_map(|it| it.library.as_ref()) {
         let Ok(answer) = answer else { continue };
         let identity = identify_library(answer, path);
@@ -77,7 +80,7 @@ fn mpis<'a>(launchers: &'a [Found], linked: Option<&'a Linked>) -> Vec<(Identity
 }
 
 /// Programs in PATH, each once. They are asked at the same time.
-fn launchers() -> Vec<Found> {
+fn launchers() -> Vec<InstalledMpi> {
     let mut found: Vec<(Vec<&str>, PathBuf)> = Vec::new();
     for name in LAUNCHERS {
         let Some(path) = find_executable(OsStr::new(name)) else { continue };
@@ -95,8 +98,8 @@ fn launchers() -> Vec<Found> {
 }
 
 /// Several launchers of one installation are one.
-fn joined(all: impl Iterator<Item = Found>) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+fn joined(all: impl Iterator<Item = InstalledMpi>) -> Vec<InstalledMpi> {
+    let mut found: Vec<InstalledMpi> = Vec::new();
     for mut another in all {
         let library = another.library.as_ref().map(|(path, _)| path);
         let same = found.iter_mut().find(|known| {
@@ -110,17 +113,17 @@ fn joined(all: impl Iterator<Item = Found>) -> Vec<Found> {
     found
 }
 
-fn ask_launcher(names: Vec<&'static str>) -> Option<Found> {
+fn ask_launcher(names: Vec<&'static str>) -> Option<InstalledMpi> {
     let launcher = launcher::ask(OsStr::new(names.first()?))?;
     let library = launcher.abi.and_then(|abi| beside_launcher(&launcher.path, abi));
     let library = library.map(|library| {
         let answer = ask::ask(&library, &[]);
         (library, answer)
     });
-    Some(Found { names, launcher, library })
+    Some(InstalledMpi { names, launcher, library })
 }
 
-fn launcher(found: &Found, linked: Option<&Linked>, preload: Option<&Path>) -> Finding {
+fn launcher(found: &InstalledMpi, linked: Option<&Linked>, preload: Option<&Path>) -> Finding {
     let (names, launcher) = (found.names.join(", "), &found.launcher);
     if let Some(complaint) = &launcher.complaint {
         let name = found.names[0];
@@ -171,7 +174,7 @@ fn launcher(found: &Found, linked: Option<&Linked>, preload: Option<&Path>) -> F
 }
 
 /// Whether it starts ranks of the program's MPI.
-fn fits(found: &Found, linked: &Linked) -> bool {
+fn fits(found: &InstalledMpi, linked: &Linked) -> bool {
     let asked = found.library.as_ref();
     let asked = asked.and_then(|(path, answer)| recorder_abi(answer.as_ref().ok()?, path));
     let is_shared = linked.abi == "mpiabi"; // it says nothing of who starts it
@@ -180,7 +183,7 @@ fn fits(found: &Found, linked: &Linked) -> bool {
 }
 
 /// Launchers that are there, and none of the program's MPI; or the one that everybody types is another's.
-fn mismatch(launchers: &[Found], linked: Option<&Linked>) -> Option<Finding> {
+fn mismatch(launchers: &[InstalledMpi], linked: Option<&Linked>) -> Option<Finding> {
     let linked = linked?;
     let title = linked.identity.title();
     let usual =

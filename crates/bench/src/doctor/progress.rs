@@ -2,7 +2,7 @@
 //! sources (`MPIR_CVAR_ASYNC_PROGRESS`), Intel MPI by its Developer Reference, Cray MPICH by what MPICH_ENV_DISPLAY
 //! prints, Open MPI by its variables; where a library has answered, by what it has said.
 
-use super::ask::Answer;
+use super::ask::LibraryAccount;
 use super::family::{Family, Identity};
 use super::host::Host;
 use super::Finding;
@@ -52,7 +52,7 @@ fn offer(family: Family) -> Option<Offer> {
 }
 
 /// Of an MPI that was asked, or of which only the name is known.
-pub fn look(identity: &Identity, answer: Option<&Answer>, host: &Host) -> Finding {
+pub fn look(identity: &Identity, answer: Option<&LibraryAccount>, host: &Host) -> Finding {
     let name = identity.family.name();
     // Relatives of MPICH that have its variable have its thread.
     let offer = offer(identity.family).or_else(|| {
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
     use crate::doctor::Status;
 
-    fn of(family: Family) -> Identity {
+    fn identity(family: Family) -> Identity {
         Identity { family, version: "1".into(), device: None }
     }
 
-    fn told(name: &str, value: &str) -> Answer {
+    fn told(name: &str, value: &str) -> LibraryAccount {
         let variables = vec![(name.to_owned(), value.to_owned())];
-        Answer { variables, ..Answer::default() }
+        LibraryAccount { variables, ..LibraryAccount::default() }
     }
 
     fn nowhere(variables: &[(&str, &str)]) -> Host {
@@ -119,12 +119,15 @@ mod tests {
             (Family::Mvapich2, "export MPIR_CVAR_ASYNC_PROGRESS=1 MV2_ENABLE_AFFINITY=0 "),
             (Family::OpenMpi, "export OMPI_MCA_btl_tcp_progress_thread=1 "),
         ] {
-            let off = look(&of(family), None, &nowhere(&[]));
+            let off = look(&identity(family), None, &nowhere(&[]));
             assert_eq!(off.status, Status::Note);
             assert!(off.advice.unwrap().starts_with(set), "{family:?}");
             let name = set.trim_start_matches("export ").split('=').next().unwrap();
-            assert_eq!(look(&of(family), None, &nowhere(&[(name, "1")])).status, Status::Ok);
-            assert_eq!(look(&of(family), None, &nowhere(&[(name, "0")])).status, Status::Note);
+            assert_eq!(look(&identity(family), None, &nowhere(&[(name, "1")])).status, Status::Ok);
+            assert_eq!(
+                look(&identity(family), None, &nowhere(&[(name, "0")])).status,
+                Status::Note
+            );
         }
     }
 
@@ -132,21 +135,25 @@ mod tests {
     #[test]
     fn what_the_library_says_comes_before_the_environment() {
         let set = nowhere(&[("MPICH_ASYNC_PROGRESS", "1")]);
-        let off = look(&of(Family::Mpich), Some(&told("MPIR_CVAR_ASYNC_PROGRESS", "0")), &set);
+        let off =
+            look(&identity(Family::Mpich), Some(&told("MPIR_CVAR_ASYNC_PROGRESS", "0")), &set);
         assert_eq!(off.status, Status::Note);
-        let on =
-            look(&of(Family::Mpich), Some(&told("MPIR_CVAR_ASYNC_PROGRESS", "1")), &nowhere(&[]));
+        let on = look(
+            &identity(Family::Mpich),
+            Some(&told("MPIR_CVAR_ASYNC_PROGRESS", "1")),
+            &nowhere(&[]),
+        );
         assert_eq!(on.status, Status::Ok);
-        let without = look(&of(Family::Fujitsu), Some(&told("pml", "")), &nowhere(&[]));
+        let without = look(&identity(Family::Fujitsu), Some(&told("pml", "")), &nowhere(&[]));
         assert!(without.says.contains("this build of Fujitsu MPI has none"), "{}", without.says);
     }
 
     #[test]
     fn what_is_not_known_is_not_promised() {
-        let unknown = look(&of(Family::Spectrum), None, &nowhere(&[]));
+        let unknown = look(&identity(Family::Spectrum), None, &nowhere(&[]));
         assert!(unknown.says.contains("knows of none") && unknown.advice.unwrap().contains("tune"));
         let like_mpich = look(
-            &of(Family::ParaStation),
+            &identity(Family::ParaStation),
             Some(&told("MPIR_CVAR_ASYNC_PROGRESS", "0")),
             &nowhere(&[]),
         );

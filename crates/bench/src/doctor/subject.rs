@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ask::{self, Answer};
+use super::ask::{self, LibraryAccount};
 use super::family::{identify, make_recorder, recorder_abi, Family, Identity};
 use super::{Finding, Status};
 use crate::install;
-use lapscope_data::program::{self, Kind, MpiLibrary, Program};
+use lapscope_data::program::{self, MpiLibrary, ProgramFile, ProgramKind};
 
 const TOPIC: &str = "program";
 
@@ -22,7 +22,7 @@ pub struct Subject {
 pub struct Linked {
     pub identity: Identity,
     pub path: PathBuf,
-    pub answer: Answer,
+    pub answer: LibraryAccount,
     /// Of the recorder that it takes.
     pub abi: &'static str,
 }
@@ -33,7 +33,7 @@ pub fn look(path: &Path) -> std::io::Result<Subject> {
     let program = program::inspect(path)?;
     let mut findings = vec![kind(&program)];
     let mut mpi = None;
-    if program.kind == Kind::Dynamic && program.obstacle().is_none() {
+    if program.kind == ProgramKind::Dynamic && program.obstacle().is_none() {
         if !program.missing.is_empty() {
             let says = format!("not found: {}", program.missing.join(", "));
             let advice = "load the modules that it was built with, or set LD_LIBRARY_PATH";
@@ -49,16 +49,18 @@ pub fn look(path: &Path) -> std::io::Result<Subject> {
     Ok(Subject { findings, mpi, is_open })
 }
 
-fn kind(program: &Program) -> Finding {
+fn kind(program: &ProgramFile) -> Finding {
     let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if let Some(obstacle) = program.obstacle() {
         let finding = Finding::missing(TOPIC, name, obstacle.what(), obstacle.cure());
         return finding.follows("nothing of it can be recorded");
     }
     match program.kind {
-        Kind::Dynamic | Kind::Static => Finding::ok(TOPIC, name, "dynamically linked"),
-        Kind::Script => script(name, program.interpreter.as_deref()),
-        Kind::Other => Finding::missing(
+        ProgramKind::Dynamic | ProgramKind::Static => {
+            Finding::ok(TOPIC, name, "dynamically linked")
+        }
+        ProgramKind::Script => script(name, program.interpreter.as_deref()),
+        ProgramKind::Other => Finding::missing(
             TOPIC,
             name,
             "neither an ELF program nor a script that names its interpreter",
@@ -95,7 +97,7 @@ fn script(name: String, interpreter: Option<&Path>) -> Finding {
     }
 }
 
-fn linked(program: &Program) -> (Finding, Option<Linked>) {
+fn linked(program: &ProgramFile) -> (Finding, Option<Linked>) {
     let Some(library) = program.mpi.first() else {
         let finding = Finding::note(
             TOPIC,
@@ -126,7 +128,7 @@ fn unanswered(library: &MpiLibrary, path: &Path, reason: &str) -> Finding {
     Finding::warn(TOPIC, "MPI", says, advice).follows(follows)
 }
 
-fn answered(path: &Path, answer: Answer) -> (Finding, Option<Linked>) {
+fn answered(path: &Path, answer: LibraryAccount) -> (Finding, Option<Linked>) {
     let identity = identify(&answer, path);
     let says = format!("{} ({})", identity.title(), path.display());
     let Some(abi) = recorder_abi(&answer, path) else {
@@ -170,7 +172,7 @@ fn untested(says: &str, identity: &Identity, abi: &str) -> Finding {
     ))
 }
 
-fn debug_info(program: &Program) -> Finding {
+fn debug_info(program: &ProgramFile) -> Finding {
     if program.debug_info {
         return Finding::ok(TOPIC, "line numbers", "debug information is there");
     }

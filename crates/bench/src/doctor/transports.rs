@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use super::ask::Answer;
+use super::ask::LibraryAccount;
 use super::family::{Family, Identity};
 use super::Finding;
 use crate::bounded;
@@ -26,7 +26,7 @@ fn shown_by(family: Family) -> &'static str {
 }
 
 /// Of the MPI called `name` on the screen.
-pub fn look(identity: &Identity, answer: &Answer) -> Option<Finding> {
+pub fn look(identity: &Identity, answer: &LibraryAccount) -> Option<Finding> {
     let says = if identity.family.is_of_open_mpi() {
         of_open_mpi(answer)?
     } else {
@@ -39,7 +39,7 @@ pub fn look(identity: &Identity, answer: &Answer) -> Option<Finding> {
     Some(if shown_by.is_empty() { finding } else { finding.follows(follows) })
 }
 
-fn of_open_mpi(answer: &Answer) -> Option<String> {
+fn of_open_mpi(answer: &LibraryAccount) -> Option<String> {
     let parts = ["pml", "btl", "mtl"].map(|framework| {
         let components = answer.components(framework);
         let chosen = answer.variable(framework).filter(|value| !value.is_empty());
@@ -50,7 +50,7 @@ fn of_open_mpi(answer: &Answer) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn of_mpich(identity: &Identity, answer: &Answer) -> Option<String> {
+fn of_mpich(identity: &Identity, answer: &LibraryAccount) -> Option<String> {
     let device = identity.device.as_deref()?;
     let chosen = answer.variable("MPIR_CVAR_CH4_NETMOD").filter(|value| !value.is_empty());
     let several = device.strip_prefix("ch4:").is_some_and(|netmods| netmods.contains([' ', ',']));
@@ -127,24 +127,27 @@ mod tests {
 
     #[test]
     fn what_is_built_in_and_what_is_set() {
-        let named = |names: &[(&str, &str)]| Answer {
+        let named = |names: &[(&str, &str)]| LibraryAccount {
             variables: names
                 .iter()
                 .map(|(name, value)| ((*name).into(), (*value).into()))
                 .collect(),
-            ..Answer::default()
+            ..LibraryAccount::default()
         };
         let open =
             named(&[("pml", "ob1"), ("pml_ob1_major_version", ""), ("btl_tcp_major_version", "")]);
         assert_eq!(of_open_mpi(&open).unwrap(), "pml ob1 (set: ob1); btl tcp");
-        assert_eq!(of_open_mpi(&Answer::default()), None);
+        assert_eq!(of_open_mpi(&LibraryAccount::default()), None);
         let device = |device: &str| Identity {
             family: Family::Mpich,
             version: String::new(),
             device: Some(device.into()),
         };
-        assert_eq!(of_mpich(&device("ch4:ucx"), &Answer::default()).unwrap(), "device ch4:ucx");
-        let both = of_mpich(&device("ch4:ucx ofi"), &Answer::default()).unwrap();
+        assert_eq!(
+            of_mpich(&device("ch4:ucx"), &LibraryAccount::default()).unwrap(),
+            "device ch4:ucx"
+        );
+        let both = of_mpich(&device("ch4:ucx ofi"), &LibraryAccount::default()).unwrap();
         assert_eq!(both, "device ch4:ucx ofi (MPIR_CVAR_CH4_NETMOD chooses)");
         let set =
             of_mpich(&device("ch4:ucx ofi"), &named(&[("MPIR_CVAR_CH4_NETMOD", "ofi")])).unwrap();

@@ -35,7 +35,7 @@ const EXCLUDE_HV: u64 = 1 << 6;
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 
 /// What becomes of one watched word.
-enum Trial {
+enum WatchpointTrial {
     /// So many words can be watched at once.
     Works(usize),
     Refused(Error),
@@ -51,16 +51,21 @@ pub fn look(topic: &'static str) -> Finding {
     finding(topic, try_one(), level, is_root)
 }
 
-fn finding(topic: &'static str, trial: Trial, paranoid: Option<i64>, is_root: bool) -> Finding {
+fn finding(
+    topic: &'static str,
+    trial: WatchpointTrial,
+    paranoid: Option<i64>,
+    is_root: bool,
+) -> Finding {
     let error = match trial {
-        Trial::Works(words) => {
+        WatchpointTrial::Works(words) => {
             return Finding::ok(topic, NAME, format!("{words} words a thread can be watched"));
         }
-        Trial::Blind => {
+        WatchpointTrial::Blind => {
             let says = "one was set, and a write to its word was not seen: this virtual machine does not pass them on";
             return Finding::note(topic, NAME, says, "run it on another machine").follows(ONLY);
         }
-        Trial::Refused(error) => error,
+        WatchpointTrial::Refused(error) => error,
     };
     let (says, way_out) = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => match paranoid {
@@ -87,22 +92,22 @@ fn finding(topic: &'static str, trial: Trial, paranoid: Option<i64>, is_root: bo
     Finding::note(topic, NAME, says, way_out).follows(ONLY)
 }
 
-fn try_one() -> Trial {
+fn try_one() -> WatchpointTrial {
     let mut word = Box::new(0_u64);
     let first = match watch(&word) {
         Ok(event) => event,
-        Err(error) => return Trial::Refused(error),
+        Err(error) => return WatchpointTrial::Refused(error),
     };
     // SAFETY: a word of our own; what is written to it is nobody's concern, but has to be written.
     unsafe { std::ptr::write_volatile(&mut *word, 1) };
     match hits(&first) {
         Ok(1..) => {}
-        Ok(0) => return Trial::Blind,
-        Err(error) => return Trial::Refused(error),
+        Ok(0) => return WatchpointTrial::Blind,
+        Err(error) => return WatchpointTrial::Refused(error),
     }
     let others = [0_u64; MOST];
     let more: Vec<OwnedFd> = others.iter().map_while(|word| watch(word).ok()).collect();
-    Trial::Works(1 + more.len())
+    WatchpointTrial::Works(1 + more.len())
 }
 
 /// Watches a word for writes of this thread.
@@ -151,7 +156,7 @@ mod tests {
     #[test]
     fn each_obstacle_has_a_way_out() {
         let refused = |code, paranoid, is_root| {
-            let trial = Trial::Refused(Error::from_raw_os_error(code));
+            let trial = WatchpointTrial::Refused(Error::from_raw_os_error(code));
             let finding = finding("machine", trial, Some(paranoid), is_root);
             assert_eq!(finding.status, Status::Note);
             format!("{} -> {}", finding.says, finding.advice.unwrap())
@@ -164,9 +169,9 @@ mod tests {
         }
         assert!(refused(libc::ENOSPC, 2, false).contains("debugger"));
         assert!(refused(libc::ENODEV, 2, false).contains("another machine"));
-        let blind = finding("machine", Trial::Blind, Some(2), false);
+        let blind = finding("machine", WatchpointTrial::Blind, Some(2), false);
         assert!(blind.says.contains("was not seen"), "{}", blind.says);
-        let works = finding("machine", Trial::Works(4), Some(2), false);
+        let works = finding("machine", WatchpointTrial::Works(4), Some(2), false);
         assert_eq!((works.status, works.advice), (Status::Ok, None));
     }
 
@@ -174,9 +179,9 @@ mod tests {
     #[test]
     fn this_machine_is_looked_at() {
         match try_one() {
-            Trial::Works(words) => assert!((1..=1 + MOST).contains(&words)),
-            Trial::Refused(error) => assert!(error.raw_os_error().is_some(), "{error}"),
-            Trial::Blind => {}
+            WatchpointTrial::Works(words) => assert!((1..=1 + MOST).contains(&words)),
+            WatchpointTrial::Refused(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+            WatchpointTrial::Blind => {}
         }
     }
 }

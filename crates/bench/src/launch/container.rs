@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What an engine's options are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EngineKind {
     /// `--volume A:A:ro`, `--env NAME=VALUE`
     Docker,
     /// `--bind A:A:ro`, `--env NAME=VALUE`, where commas separate
@@ -14,30 +14,30 @@ enum Kind {
 }
 
 /// The names of an engine, and the words that start a container by it.
-const ENGINES: [(&str, Kind, &[&str]); 5] = [
-    ("podman", Kind::Docker, &["run"]),
-    ("docker", Kind::Docker, &["run"]),
-    ("nerdctl", Kind::Docker, &["run"]),
-    ("apptainer", Kind::Apptainer, &["exec", "run"]),
-    ("singularity", Kind::Apptainer, &["exec", "run"]),
+const ENGINES: [(&str, EngineKind, &[&str]); 5] = [
+    ("podman", EngineKind::Docker, &["run"]),
+    ("docker", EngineKind::Docker, &["run"]),
+    ("nerdctl", EngineKind::Docker, &["run"]),
+    ("apptainer", EngineKind::Apptainer, &["exec", "run"]),
+    ("singularity", EngineKind::Apptainer, &["exec", "run"]),
 ];
 
 /// Where in a launch line an engine starts a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Engine {
-    kind: Kind,
+pub struct ContainerEngine {
+    kind: EngineKind,
     /// Behind this word its options for the container begin.
     verb: usize,
 }
 
 /// The engine that `line` starts a container with, be it behind a launcher.
-pub fn engine(line: &[OsString]) -> Option<Engine> {
+pub fn engine(line: &[OsString]) -> Option<ContainerEngine> {
     line.iter().enumerate().find_map(|(at, word)| {
         let name = Path::new(word).file_name()?;
         let (_, kind, verbs) = ENGINES.into_iter().find(|(known, ..)| name == OsStr::new(known))?;
         // its own options and `container` may stand between
         let verb = (at + 1..line.len()).find(|&i| verbs.iter().any(|verb| line[i] == *verb))?;
-        Some(Engine { kind, verb })
+        Some(ContainerEngine { kind, verb })
     })
 }
 
@@ -49,7 +49,7 @@ pub struct Needs {
     pub directories: Vec<(PathBuf, bool)>,
 }
 
-impl Engine {
+impl ContainerEngine {
     /// `line` so that the container has what it needs, at the same paths as here. What the user says of the same follows
     /// behind it, and wins.
     pub fn provided(&self, line: &[OsString], needs: &Needs) -> Vec<OsString> {
@@ -60,12 +60,13 @@ impl Engine {
             volume.push(":");
             volume.push(directory);
             volume.push(if *writable { "" } else { ":ro" });
-            provided.push(if self.kind == Kind::Docker { "--volume" } else { "--bind" }.into());
+            provided
+                .push(if self.kind == EngineKind::Docker { "--volume" } else { "--bind" }.into());
             provided.push(volume);
         }
         for (name, value) in &needs.variables {
             // Apptainer passes its own environment on, but for LD_PRELOAD: a list of counters may stay there
-            if self.kind == Kind::Apptainer && value.to_string_lossy().contains(',') {
+            if self.kind == EngineKind::Apptainer && value.to_string_lossy().contains(',') {
                 continue;
             }
             let mut assignment = name.clone();

@@ -14,9 +14,9 @@ use lapscope_data::slurm;
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
 #[derive(Debug, Clone, Default)]
-pub struct Settings(Vec<(OsString, OsString)>);
+pub struct EnvironmentChanges(Vec<(OsString, OsString)>);
 
-impl Settings {
+impl EnvironmentChanges {
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         let name = name.into();
         self.0.retain(|(known, _)| *known != name);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_container_gets_libraries_and_run_directory() {
-        let mut settings = Settings::default();
+        let mut settings = EnvironmentChanges::default();
         settings.set("LD_PRELOAD", "/opt/lib/liblapscope.so:/opt/lib/other.so");
         settings.set("LAPSCOPE_DIR", "/data/run");
         let line: Vec<OsString> = ["podman", "run", "image"].map(OsString::from).into();
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn later_settings_win() {
-        let mut settings = Settings::default();
+        let mut settings = EnvironmentChanges::default();
         settings.set("LAPSCOPE_DIR", "/a");
         settings.set("LAPSCOPE_DIR", "/b");
         assert_eq!(settings.get("LAPSCOPE_DIR"), Some("/b".into()));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rusqlite::Connection;
 
-use crate::launch::runs::Run;
+use crate::launch::runs::RunDirectory;
 use lapscope_advise::singletons::Singletons;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
 use lapscope_data::model::{Full, Rank, Text};
@@ -15,7 +15,7 @@ use lapscope_data::text::{list_ranks, shell};
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// World sizes by world.
     pub worlds: BTreeMap<i64, i64>,
     pub ranks: BTreeSet<Rank>,
@@ -46,9 +46,9 @@ struct Mpi {
 ///
 /// # Errors
 /// The directory cannot be listed.
-pub fn read(run: &Run) -> anyhow::Result<Outcome> {
+pub fn read(run: &RunDirectory) -> anyhow::Result<JobOutcome> {
     let recovered = run.recover(true)?;
-    let mut outcome = Outcome { trouble: recovered.left, ..Outcome::default() };
+    let mut outcome = JobOutcome { trouble: recovered.left, ..JobOutcome::default() };
     let mut files = match list_files(&run.directory) {
         Ok(files) => files.databases,
         Err(DbError::Empty(_)) => Vec::new(),
@@ -70,7 +70,7 @@ pub fn read(run: &Run) -> anyhow::Result<Outcome> {
 ///
 /// # Errors
 /// The directory cannot be listed.
-pub fn describe_unconverted(run: &Run) -> anyhow::Result<String> {
+pub fn describe_unconverted(run: &RunDirectory) -> anyhow::Result<String> {
     let entries =
         std::fs::read_dir(&run.directory).with_context(|| run.directory.display().to_string())?;
     let is_spool =
@@ -85,7 +85,7 @@ pub fn describe_unconverted(run: &Run) -> anyhow::Result<String> {
     ))
 }
 
-impl Outcome {
+impl JobOutcome {
     fn add(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         // max(id) is a look-up where count(*) would read everything; ids have no gaps
         let last = |table: &str| -> rusqlite::Result<i64> {
@@ -104,7 +104,7 @@ impl Outcome {
             let size = self.worlds.entry(rank.world).or_default();
             *size = row.get::<_, i64>(2)?.max(*size);
             self.lost += row.get::<_, i64>(3)?.max(0) as u64;
-            self.summarized = self.summarized.or(Full::of(row.get(4)?));
+            self.summarized = self.summarized.or(Full::from_number(row.get(4)?));
             let ended: String = row.get(5)?;
             if ended != "finalize" {
                 self.died.insert(rank, ended);
@@ -228,14 +228,14 @@ mod tests {
     #[test]
     fn the_last_lines_name_the_dead_and_the_next_command() {
         let rank = |text: &str| text.parse::<Rank>().unwrap();
-        let outcome = Outcome {
+        let outcome = JobOutcome {
             worlds: [(1, 2), (2, 2)].into(),
             ranks: [rank("0"), rank("1"), rank("2:0")].into(),
             requests: 10,
             calls: 5,
             died: [(rank("1"), "killed".to_owned()), (rank("2:0"), "abort".to_owned())].into(),
             leaves_pending: true,
-            ..Outcome::default()
+            ..JobOutcome::default()
         };
         let text = outcome.lines(Path::new("/data/run"), false).join("\n");
         assert!(text
@@ -254,7 +254,7 @@ mod tests {
         let of = |worlds: &[(i64, i64)], has_spawned| {
             let worlds = worlds.iter().copied().collect();
             let outcome =
-                Outcome { worlds, mpi: Some(mpi("7.0")), has_spawned, ..Outcome::default() };
+                JobOutcome { worlds, mpi: Some(mpi("7.0")), has_spawned, ..JobOutcome::default() };
             outcome.lines(Path::new("/data/run"), false).join("\n").contains("srun --mpi=pmi2")
         };
         assert!(of(&[(1, 1), (2, 1), (3, 1)], false));
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn many_troubles_are_counted() {
         let trouble = (0..100).map(|rank| format!("rank-{rank} may still run")).collect();
-        let outcome = Outcome { trouble, ..Outcome::default() };
+        let outcome = JobOutcome { trouble, ..JobOutcome::default() };
         let lines = outcome.lines(Path::new("/data/run"), false);
         // the data, four, and how many more: there is nothing to report
         assert_eq!(lines.len(), 1 + 4 + 1, "{lines:?}");
@@ -276,7 +276,7 @@ mod tests {
     fn many_dead_are_stretches_by_how_they_ended() {
         let ended = |rank| if rank == 64 { "abort" } else { "killed" };
         let died = (0..128).map(|rank| (Rank::of_first_world(rank), ended(rank).to_owned()));
-        let outcome = Outcome { died: died.collect(), ..Outcome::default() };
+        let outcome = JobOutcome { died: died.collect(), ..JobOutcome::default() };
         assert_eq!(outcome.dead(), "ranks 0-63, 65-127 (killed); 64 (MPI_Abort)");
     }
 }

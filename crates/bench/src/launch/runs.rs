@@ -19,7 +19,7 @@ pub struct Launch {
 
 /// A run directory that a launch has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct RunDirectory {
     pub directory: PathBuf,
     /// As its ranks know it: empty where the launcher has not passed our variables on.
     pub launch: String,
@@ -43,7 +43,7 @@ impl Launch {
 
     /// The run directories that name this launch. Where none does, because its launcher did not pass the variable on: those
     /// that have gained files and name no launch at all.
-    pub fn runs(&self) -> Vec<Run> {
+    pub fn runs(&self) -> Vec<RunDirectory> {
         let (mut ours, mut nobodys) = (Vec::new(), Vec::new());
         for directory in with_siblings(&self.directory) {
             let names = names_in(&directory);
@@ -51,9 +51,9 @@ impl Launch {
                 self.before.get(&directory).map_or(true, |before| !names.is_subset(before));
             let launch = Claim::read(&directory).map_or_else(String::new, |claim| claim.launch);
             if !names.is_empty() && launch == self.token {
-                ours.push(Run { directory, launch });
+                ours.push(RunDirectory { directory, launch });
             } else if !names.is_empty() && has_grown && launch.is_empty() {
-                nobodys.push(Run { directory, launch });
+                nobodys.push(RunDirectory { directory, launch });
             }
         }
         if ours.is_empty() {
@@ -64,7 +64,7 @@ impl Launch {
     }
 }
 
-impl Run {
+impl RunDirectory {
     /// Turns what killed ranks left into databases; the launcher has ended. With `progress`, a bar on standard error where
     /// that is a terminal.
     ///
@@ -123,8 +123,9 @@ mod tests {
     use super::*;
 
     fn names(launch: &Launch) -> Vec<String> {
-        let name =
-            |run: &Run| run.directory.file_name().unwrap_or_default().to_string_lossy().into();
+        let name = |run: &RunDirectory| {
+            run.directory.file_name().unwrap_or_default().to_string_lossy().into()
+        };
         launch.runs().iter().map(name).collect()
     }
 

@@ -9,7 +9,7 @@ use super::choice::hidden_cost;
 use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
-use super::trial::{nanos, Setting, Trial};
+use super::trial::{nanos, InjectionSetting, Trial};
 use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
 use lapscope_data::JSON_VERSION;
@@ -18,10 +18,10 @@ use lapscope_trace::stats::Interval;
 
 /// Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
-pub struct Answer {
+pub struct TuneDocument {
     pub json_version: u32,
     pub command: Vec<String>,
-    pub found: Found,
+    pub found: TuneResult,
     /// Why it was not even tried.
     pub hopeless: Option<Hopeless>,
     pub first: FirstRun,
@@ -30,7 +30,7 @@ pub struct Answer {
     pub best: Option<Best>,
     /// What whole runs with the best setting gained; `null`: none was made.
     pub confirmation: Option<Confirmation>,
-    pub sites: Vec<SiteRow>,
+    pub sites: Vec<InjectedSite>,
     /// Sentences on what to know of all this.
     pub notes: Vec<String>,
     /// What would help instead; empty where injection does.
@@ -41,7 +41,7 @@ pub struct Answer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum TuneResult {
     /// A setting that makes the program faster.
     Gain,
     /// Slots of one run promise a gain that whole runs do not show for certain.
@@ -57,7 +57,7 @@ pub enum Found {
 pub struct Best {
     pub run: String,
     #[serde(flatten)]
-    pub setting: Setting,
+    pub setting: InjectionSetting,
     /// What whole runs gained; `null`: none was made.
     pub gain: Option<Interval>,
     /// What slots of one run promise, with a confidence of 95 %.
@@ -85,7 +85,7 @@ impl Variable {
 pub struct RunRow {
     pub run: String,
     #[serde(flatten)]
-    pub setting: Setting,
+    pub setting: InjectionSetting,
     pub with_policy: bool,
     pub ab_slot_ns: Option<Nanos>,
     pub wall_ns: Nanos,
@@ -99,7 +99,7 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    pub fn of(trial: &Trial, tried: &[Trial]) -> RunRow {
+    pub fn for_trial(trial: &Trial, tried: &[Trial]) -> RunRow {
         RunRow {
             run: trial.name.clone(),
             setting: trial.setting,
@@ -118,30 +118,30 @@ impl RunRow {
 
 /// A call site whose requests were large enough.
 #[derive(Debug, Serialize)]
-pub struct SiteRow {
+pub struct InjectedSite {
     /// As the policy has it.
     pub on: bool,
     #[serde(flatten)]
     pub injection: SiteInjection,
 }
 
-impl SiteRow {
+impl InjectedSite {
     /// Several addresses of a site have the same rule.
-    pub fn of(site: &SiteInjection, policy: &Policy) -> SiteRow {
+    pub fn from_injection(site: &SiteInjection, policy: &Policy) -> InjectedSite {
         let mut places =
-            site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
+            site.addresses.iter().filter_map(|address| PolicySite::for_post(&site.call, address));
         let on = places.next().map_or(true, |place| policy.is_on(&place));
-        SiteRow { on, injection: site.clone() }
+        InjectedSite { on, injection: site.clone() }
     }
 }
 
-impl Answer {
+impl TuneDocument {
     /// What the first run tells.
-    pub fn new(command: &[OsString], first: FirstRun) -> Answer {
-        Answer {
+    pub fn new(command: &[OsString], first: FirstRun) -> TuneDocument {
+        TuneDocument {
             json_version: JSON_VERSION,
             command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            found: Found::NothingToGain,
+            found: TuneResult::NothingToGain,
             hopeless: None,
             first,
             slots: None,

@@ -9,7 +9,7 @@ use lapscope_data::text::say::say;
 use lapscope_data::text::visible::visible;
 
 /// Progress through runs that take about as long as the first.
-pub struct Bar {
+pub struct TrialBar {
     bar: ProgressBar,
     /// Runs that have ended.
     done: Cell<u32>,
@@ -19,13 +19,13 @@ pub struct Bar {
     began: Cell<Instant>,
 }
 
-impl Bar {
-    pub fn new(runs: u32) -> Bar {
+impl TrialBar {
+    pub fn new(runs: u32) -> TrialBar {
         // stderr() draws nothing where standard error is no terminal
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
             .with_style(style("{spinner} {msg}, {elapsed}"));
         let began = Cell::new(Instant::now());
-        Bar { bar, done: Cell::new(0), runs: Cell::new(runs), usual: Cell::new(None), began }
+        TrialBar { bar, done: Cell::new(0), runs: Cell::new(runs), usual: Cell::new(None), began }
     }
 
     /// A run begins.
@@ -81,7 +81,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-impl Drop for Bar {
+impl Drop for TrialBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

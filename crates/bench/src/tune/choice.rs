@@ -1,10 +1,10 @@
 //! Which of the tried settings is best, and at which call sites it is of no use.
 
-use super::policy::{comment_of, Policy, PolicySite, Rule};
-use super::trial::{Setting, Trial};
+use super::policy::{comment_of, Policy, PolicyRule, PolicySite};
+use super::trial::{InjectionSetting, Trial};
 use crate::launch::Mode;
 use lapscope_data::model::Nanos;
-use lapscope_measure::injection::{Gain, SiteInjection, Verdict};
+use lapscope_measure::injection::{Gain, GainVerdict, SiteInjection};
 use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::median;
 
@@ -37,7 +37,7 @@ pub fn cost_of_threads(tried: &[Trial]) -> f64 {
 }
 
 /// What of that a setting has to pay.
-pub fn hidden_cost(setting: Setting, tried: &[Trial]) -> f64 {
+pub fn hidden_cost(setting: InjectionSetting, tried: &[Trial]) -> f64 {
     match setting.mode {
         Mode::Thread => cost_of_threads(tried),
         _ => 0.0,
@@ -73,8 +73,8 @@ pub fn leaves_out(site: &SiteInjection, run_ns: Nanos) -> bool {
     let Tests { tests, found, .. } = site.tests;
     let moves_nothing = tests > 0 && (found as f64) < IDLE * tests as f64;
     match gain.verdict {
-        Verdict::Loss if estimate < Nanos(-negligible.0) => true,
-        Verdict::Loss | Verdict::NoMeasurableGain => high < negligible && moves_nothing,
+        GainVerdict::Loss if estimate < Nanos(-negligible.0) => true,
+        GainVerdict::Loss | GainVerdict::NoMeasurableGain => high < negligible && moves_nothing,
         _ => false,
     }
 }
@@ -93,14 +93,18 @@ pub fn is_no_worse(trial: &Trial, with_all: &Trial) -> bool {
 
 /// The call sites that can be named, with what is to be done at each; without any that is left out when `with_off` is not set.
 pub fn policy(trial: &Trial, run_ns: Nanos, heading: Vec<String>, with_off: bool) -> Policy {
-    let mut rules = vec![Rule::everywhere(true)];
+    let mut rules = vec![PolicyRule::everywhere(true)];
     for site in &trial.injection.sites {
         // what an earlier run has left out is not judged anew
         let on = site.policy && !(with_off && leaves_out(site, run_ns));
         let comment = site.site.as_ref().map(comment_of).unwrap_or_default();
         let places =
-            site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
-        rules.extend(places.map(|place| Rule { on, place: Some(place), comment: comment.clone() }));
+            site.addresses.iter().filter_map(|address| PolicySite::for_post(&site.call, address));
+        rules.extend(places.map(|place| PolicyRule {
+            on,
+            place: Some(place),
+            comment: comment.clone(),
+        }));
     }
     Policy { heading, rules }
 }
@@ -111,12 +115,14 @@ mod tests {
 
     use super::super::search::Search;
     use super::*;
-    use lapscope_measure::injection::{Injection, PostAddress, PostPath, Totals, WholeGain};
+    use lapscope_measure::injection::{
+        Injection, InjectionTotals, PostAddress, PostPath, WholeGain,
+    };
 
     fn whole(low: f64, estimate: f64) -> WholeGain {
         let high = Some(2.0 * estimate - low);
         WholeGain {
-            verdict: Verdict::Gain,
+            verdict: GainVerdict::Gain,
             slots_on: 20,
             slots_off: 20,
             estimate: Some(estimate),
@@ -131,14 +137,18 @@ mod tests {
         let spent_ns = Nanos(10);
         let injection = Injection {
             ranks: Vec::new(),
-            totals: Totals { spent_ns, run_ns: Nanos(1_000), ..Totals::default() },
+            totals: InjectionTotals {
+                spent_ns,
+                run_ns: Nanos(1_000),
+                ..InjectionTotals::default()
+            },
             sites: Vec::new(),
             ab_slot_ns: None,
             whole: Some(whole(low, estimate)),
             automatic: None,
         };
         Trial {
-            setting: Setting { mode, interval_us },
+            setting: InjectionSetting { mode, interval_us },
             name: String::new(),
             with_policy: false,
             wall: Duration::from_secs(1),
@@ -149,7 +159,7 @@ mod tests {
 
     /// Gains so many nanoseconds over the run: low, estimate, high.
     fn site(
-        verdict: Verdict,
+        verdict: GainVerdict,
         [low, estimate, high]: [i64; 3],
         tests: u64,
         found: u64,
@@ -192,7 +202,7 @@ mod tests {
         assert_eq!(search.longest(), 6);
         let mut tried = Vec::new();
         let mut order = Vec::new();
-        while let Some(Setting { mode, interval_us }) = search.next(&tried) {
+        while let Some(InjectionSetting { mode, interval_us }) = search.next(&tried) {
             order.push((mode, interval_us));
             let value = if mode == Mode::Thread { 0.2 } else { 0.1 };
             tried.push(trial(mode, interval_us, 0.05, value));
@@ -249,8 +259,8 @@ mod tests {
     fn sites_without_gain_are_left_out_unless_their_tests_move_something() {
         let run = Nanos(1_000_000);
         let out = |verdict, gain, tests, found| leaves_out(&site(verdict, gain, tests, found), run);
-        let (no, loss) = (Verdict::NoMeasurableGain, Verdict::Loss);
-        assert!(!out(Verdict::Gain, [5_000, 9_000, 13_000], 100, 50));
+        let (no, loss) = (GainVerdict::NoMeasurableGain, GainVerdict::Loss);
+        assert!(!out(GainVerdict::Gain, [5_000, 9_000, 13_000], 100, 50));
         assert!(out(no, [-900, 100, 1_100], 100, 0));
         assert!(!out(no, [-900, 100, 1_100], 100, 50), "a partner may gain");
         assert!(!out(no, [-9_000, 100, 9_200], 100, 0), "noise");
@@ -258,7 +268,7 @@ mod tests {
         assert!(out(loss, [-9_000, -5_000, -1_000], 100, 50));
         assert!(!out(loss, [-9, -5, -1], 100, 50), "nobody would notice");
         assert!(out(loss, [-9, -5, -1], 100, 0), "nobody gains");
-        assert!(!out(Verdict::NotEnoughSlots, [-900, 100, 1_100], 100, 0));
+        assert!(!out(GainVerdict::NotEnoughSlots, [-900, 100, 1_100], 100, 0));
         let unknown = SiteInjection { gain: None, ..site(no, [0, 0, 0], 100, 0) };
         assert!(!leaves_out(&unknown, run));
     }
@@ -267,8 +277,8 @@ mod tests {
     fn the_policy_names_every_address() {
         let mut trial = trial(Mode::Timer, 1000, 0.1, 0.2);
         trial.injection.sites = vec![
-            site(Verdict::Gain, [5_000, 9_000, 13_000], 100, 50),
-            site(Verdict::NoMeasurableGain, [-900, 100, 1_100], 100, 0),
+            site(GainVerdict::Gain, [5_000, 9_000, 13_000], 100, 50),
+            site(GainVerdict::NoMeasurableGain, [-900, 100, 1_100], 100, 0),
         ];
         let text = |with_off| policy(&trial, Nanos(1_000_000), vec![], with_off).to_string();
         let line = |word, address| format!("{word} MPI_Irecv app+0x{address:x} aa11\n");

@@ -12,7 +12,7 @@ use lapscope_trace::stats::{median, Interval};
 
 /// Two runs, one right behind the other: of the whole launch, from its start to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Pair {
+pub struct RunPair {
     /// Without lapscope.
     pub bare_ns: Nanos,
     /// With tests all the time.
@@ -21,17 +21,17 @@ pub struct Pair {
     pub gain: f64,
 }
 
-impl Pair {
-    pub fn new(bare: Duration, injected: Duration) -> Pair {
+impl RunPair {
+    pub fn new(bare: Duration, injected: Duration) -> RunPair {
         let gain = 1.0 - injected.as_secs_f64() / bare.as_secs_f64().max(1e-9);
-        Pair { bare_ns: nanos(bare), injected_ns: nanos(injected), gain }
+        RunPair { bare_ns: nanos(bare), injected_ns: nanos(injected), gain }
     }
 }
 
 /// What whole runs gained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Confirmation {
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<RunPair>,
     /// The median of the pairs, and the least and the greatest of them.
     pub gain: Interval,
     /// Every pair gained.
@@ -40,7 +40,7 @@ pub struct Confirmation {
 
 impl Confirmation {
     /// `None` without a pair.
-    pub fn of(pairs: Vec<Pair>) -> Option<Confirmation> {
+    pub fn from_pairs(pairs: Vec<RunPair>) -> Option<Confirmation> {
         let gains: Vec<f64> = pairs.iter().map(|pair| pair.gain).collect();
         let low = gains.iter().copied().min_by(f64::total_cmp)?;
         let high = gains.iter().copied().max_by(f64::total_cmp)?;
@@ -69,13 +69,13 @@ pub fn that_fit(left: Option<Duration>, usual: Duration) -> u32 {
 mod tests {
     use super::*;
 
-    fn pair(bare_ms: u64, injected_ms: u64) -> Pair {
-        Pair::new(Duration::from_millis(bare_ms), Duration::from_millis(injected_ms))
+    fn pair(bare_ms: u64, injected_ms: u64) -> RunPair {
+        RunPair::new(Duration::from_millis(bare_ms), Duration::from_millis(injected_ms))
     }
 
     #[test]
     fn the_gain_is_the_median_of_pairs_between_the_least_and_the_greatest() {
-        let confirmation = |pairs: &[Pair]| Confirmation::of(pairs.to_vec()).unwrap();
+        let confirmation = |pairs: &[RunPair]| Confirmation::from_pairs(pairs.to_vec()).unwrap();
         let found = confirmation(&[pair(100, 60), pair(200, 160), pair(100, 70)]);
         let Interval { low, estimate, high } = found.gain;
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
@@ -83,7 +83,7 @@ mod tests {
         assert!(found.is_certain);
         let two = confirmation(&[pair(100, 60), pair(100, 110)]);
         assert!(near(two.gain.estimate, 0.15) && !two.is_certain, "{two:?}");
-        assert_eq!(Confirmation::of(Vec::new()), None);
+        assert_eq!(Confirmation::from_pairs(Vec::new()), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{bail, Result};
 
-use super::policy::{Address, Policy, PolicySite, Rule};
+use super::policy::{Address, Policy, PolicyRule, PolicySite};
 use crate::launch::Mode;
 use lapscope_trace::injected::page::{pages_in, Arm, Page};
 
@@ -75,8 +75,8 @@ impl Earlier {
             return None;
         }
         let comment = "tests found nothing";
-        let off = |place| Rule { on: false, place: Some(place), comment: comment.to_owned() };
-        let rules = [Rule::everywhere(true)].into_iter().chain(places.into_iter().map(off));
+        let off = |place| PolicyRule { on: false, place: Some(place), comment: comment.to_owned() };
+        let rules = [PolicyRule::everywhere(true)].into_iter().chain(places.into_iter().map(off));
         let heading =
             vec!["For LAPSCOPE_INJECT_POLICY: what a run with LAPSCOPE_INJECT=auto left out"
                 .to_owned()];

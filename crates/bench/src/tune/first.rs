@@ -57,7 +57,7 @@ pub struct Crowd {
 
 impl Crowd {
     /// `None`: the ranks were elsewhere.
-    pub fn of(trace: &Trace, host: &str) -> Option<Crowd> {
+    pub fn measure(trace: &Trace, host: &str) -> Option<Crowd> {
         let ranks = trace.ranks.iter().filter(|rank| rank.info().host == host).count();
         let processors = std::thread::available_parallelism().ok()?.get();
         (ranks > 0).then_some(Crowd { ranks, processors })
@@ -199,7 +199,7 @@ fn step(trace: &Trace, min_bytes: u64) -> Option<Nanos> {
         sites
             .into_values()
             .filter(matters)
-            .filter_map(|(_, posts)| Distances::of(posts).usual())
+            .filter_map(|(_, posts)| Distances::between(posts).usual())
             .max()
     });
     let mut steps: Vec<Nanos> = of_ranks.collect();

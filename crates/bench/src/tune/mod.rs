@@ -15,4 +15,4 @@ pub mod search;
 pub mod session;
 pub mod trial;
 
-pub use bar::Bar;
+pub use bar::TrialBar;

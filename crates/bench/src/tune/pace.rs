@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use lapscope_data::db::{for_each_file, list_files, DbError, Definitions};
+use lapscope_data::db::{for_each_file, list_files, DbError, FileDefinitions};
 use lapscope_data::model::RankKey;
 use lapscope_data::places::{OfFile, Places};
 use lapscope_trace::injected::distances::Distances;
@@ -31,7 +31,7 @@ pub enum Posts {
 }
 
 /// A post as it matters here: its moment on CLOCK_REALTIME, and whether injection was off.
-type Post = (i64, bool);
+type TimedPost = (i64, bool);
 
 impl Pace {
     /// Of posts in the same slot of `slot_ns`: those of another are not known to have had nothing injected in between.
@@ -73,9 +73,9 @@ impl Pace {
 fn read_posts(
     connection: &Connection,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     posts: Posts,
-) -> rusqlite::Result<FxHashMap<PostSite, Vec<Post>>> {
+) -> rusqlite::Result<FxHashMap<PostSite, Vec<TimedPost>>> {
     let ranks = definitions.ranks_by_key();
     let (wanted, is_off) = match posts {
         Posts::AtLeast(bytes) => (format!("o.posted_bytes >= {bytes}"), "1"),
@@ -87,7 +87,7 @@ fn read_posts(
     );
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut found: FxHashMap<(RankKey, i64, Option<i64>), Vec<Post>> = FxHashMap::default();
+    let mut found: FxHashMap<(RankKey, i64, Option<i64>), Vec<TimedPost>> = FxHashMap::default();
     while let Some(row) = rows.next()? {
         let rank = row.get(0)?;
         let Some(info) = ranks.get(&rank) else { continue };
@@ -102,15 +102,15 @@ fn read_posts(
         let place = (rank, call.clone(), module.base_name().to_owned(), frame.address);
         Some((place, posts))
     });
-    let mut places: FxHashMap<PostSite, Vec<Post>> = FxHashMap::default();
+    let mut places: FxHashMap<PostSite, Vec<TimedPost>> = FxHashMap::default();
     named.for_each(|(place, posts)| places.entry(place).or_default().extend(posts));
     Ok(places)
 }
 
 /// Steps with nothing injected, and the time that they took.
-fn steps(mut posts: Vec<Post>, slot_ns: i64) -> (u64, i64) {
+fn steps(mut posts: Vec<TimedPost>, slot_ns: i64) -> (u64, i64) {
     posts.sort_unstable();
-    let usual = Distances::of(posts.iter().map(|&(moment, _)| moment).collect()).usual();
+    let usual = Distances::between(posts.iter().map(|&(moment, _)| moment).collect()).usual();
     let usual = usual.unwrap_or_default().0;
     let mut sum = (0, 0);
     for pair in posts.windows(2) {

@@ -18,12 +18,12 @@ use lapscope_measure::injection::{PostAddress, PostPath};
 pub struct Policy {
     /// Comment lines at the top.
     pub heading: Vec<String>,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PolicyRule>,
 }
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PolicyRule {
     pub on: bool,
     /// `None`: every place that no other rule names.
     pub place: Option<PolicySite>,
@@ -55,9 +55,9 @@ const MOST_ADDRESSES: usize = 8;
 
 impl PolicySite {
     /// `None` where a rule cannot say it.
-    pub fn of(call: &str, path: &PostPath) -> Option<PolicySite> {
+    pub fn for_post(call: &str, path: &PostPath) -> Option<PolicySite> {
         let addresses: Option<Vec<Address>> =
-            [&path.call].into_iter().chain(&path.callers).map(Address::of).collect();
+            [&path.call].into_iter().chain(&path.callers).map(Address::for_rule).collect();
         let addresses = addresses.filter(|addresses| addresses.len() <= MOST_ADDRESSES)?;
         Some(PolicySite { call: call.to_owned(), addresses })
     }
@@ -76,7 +76,7 @@ impl Address {
     }
 
     /// Blanks separate the words of a rule.
-    fn of(address: &PostAddress) -> Option<Address> {
+    fn for_rule(address: &PostAddress) -> Option<Address> {
         let module = base_name(&address.module);
         let is_sayable =
             !module.is_empty() && !module.contains(|c: char| c.is_whitespace() || c == '#');
@@ -88,9 +88,9 @@ impl Address {
     }
 }
 
-impl Rule {
-    pub fn everywhere(on: bool) -> Rule {
-        Rule { on, place: None, comment: String::new() }
+impl PolicyRule {
+    pub fn everywhere(on: bool) -> PolicyRule {
+        PolicyRule { on, place: None, comment: String::new() }
     }
 }
 
@@ -124,7 +124,7 @@ impl fmt::Display for Policy {
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for PolicyRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.on { "on" } else { "off" };
         match &self.place {
@@ -165,12 +165,15 @@ mod tests {
 
     #[test]
     fn the_file_is_as_the_recorder_reads_it() {
-        let rule =
-            |on, place, comment: &str| Rule { on, place: Some(place), comment: comment.into() };
+        let rule = |on, place, comment: &str| PolicyRule {
+            on,
+            place: Some(place),
+            comment: comment.into(),
+        };
         let policy = Policy {
             heading: vec!["Written by\na test".into()],
             rules: vec![
-                Rule::everywhere(true),
+                PolicyRule::everywhere(true),
                 rule(true, place("halo", 0x1a2b, "4f3c"), "post_exchange at halo.c:76"),
                 rule(false, place("libsolver.so.2", 0x99, ""), ""),
             ],
@@ -184,9 +187,12 @@ mod tests {
 
     #[test]
     fn a_rule_for_a_place_counts_before_the_default_and_a_later_one_before_an_earlier() {
-        let rule =
-            |on, offset| Rule { place: Some(place("a", offset, "")), ..Rule::everywhere(on) };
-        let rules = vec![rule(false, 1), rule(true, 2), rule(false, 2), Rule::everywhere(true)];
+        let rule = |on, offset| PolicyRule {
+            place: Some(place("a", offset, "")),
+            ..PolicyRule::everywhere(on)
+        };
+        let rules =
+            vec![rule(false, 1), rule(true, 2), rule(false, 2), PolicyRule::everywhere(true)];
         let policy = Policy { heading: Vec::new(), rules };
         let is_on = |offset, build_id| policy.is_on(&place("a", offset, build_id));
         assert_eq!([is_on(1, ""), is_on(2, ""), is_on(3, "")], [false, false, true]);
@@ -211,7 +217,7 @@ mod tests {
             call: address(module),
             callers: callers.iter().map(|caller| address(caller)).collect(),
         };
-        let said = |path| PolicySite::of("MPI_Isend", &path).map(|place| place.to_string());
+        let said = |path| PolicySite::for_post("MPI_Isend", &path).map(|place| place.to_string());
         let library = "/opt/app/lib/libsolver.so.2";
         assert_eq!(said(path(library, &[])).unwrap(), "MPI_Isend libsolver.so.2+0x40 aa11");
         let called = "MPI_Isend libsolver.so.2+0x40 aa11 app+0x40 aa11";

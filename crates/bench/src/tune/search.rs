@@ -1,6 +1,6 @@
 //! Which settings are tried, in which order, and how often the program is run at most.
 
-use super::trial::{Setting, Trial};
+use super::trial::{InjectionSetting, Trial};
 use crate::launch::Mode;
 
 /// Every mode at the first interval, then the best mode at the others.
@@ -38,24 +38,26 @@ impl Search {
     }
 
     /// What to try after these; `None`: nothing more.
-    pub fn next(&self, tried: &[Trial]) -> Option<Setting> {
+    pub fn next(&self, tried: &[Trial]) -> Option<InjectionSetting> {
         if !self.has_room(tried) {
             return None;
         }
-        let is_new = |setting: &Setting| tried.iter().all(|trial| trial.setting != *setting);
+        let is_new =
+            |setting: &InjectionSetting| tried.iter().all(|trial| trial.setting != *setting);
         let &first = self.intervals.first()?;
-        let of_modes = self.modes.iter().map(|&mode| Setting { mode, interval_us: first });
+        let of_modes = self.modes.iter().map(|&mode| InjectionSetting { mode, interval_us: first });
         of_modes.clone().find(is_new).or_else(|| self.refine(tried).find(is_new))
     }
 
     /// The best mode of the first round at the other intervals, unless no mode did any good.
-    fn refine(&self, tried: &[Trial]) -> impl Iterator<Item = Setting> + '_ {
+    fn refine(&self, tried: &[Trial]) -> impl Iterator<Item = InjectionSetting> + '_ {
         let round =
             tried.iter().filter(|trial| self.intervals.first() == Some(&trial.setting.interval_us));
         let best = super::choice::highest(round).map(|trial| trial.setting.mode);
         let best = best.filter(|&mode| mode != Mode::Sends); // which has no interval
         let others = self.intervals.iter().skip(1).copied();
-        others.filter_map(move |interval_us| best.map(|mode| Setting { mode, interval_us }))
+        others
+            .filter_map(move |interval_us| best.map(|mode| InjectionSetting { mode, interval_us }))
     }
 }
 

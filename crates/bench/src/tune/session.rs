@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context};
 
-use super::bar::Bar;
+use super::bar::TrialBar;
 use crate::install;
 use crate::launch::child::{exit_code, ChildEnd, HeldSignals, Watch};
-use crate::launch::environment::{self, Settings};
+use crate::launch::environment::{self, EnvironmentChanges};
 use crate::launch::{line, outcome, Recorded};
 use lapscope_data::say;
 
@@ -43,7 +43,7 @@ pub struct Launched {
 
 /// What the user asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+pub struct TuneOptions<'a> {
     /// The launch line, with the program.
     pub command: &'a [OsString],
     /// Variables for all runs.
@@ -58,10 +58,10 @@ pub struct Options<'a> {
 
 /// Everything that the runs have in common.
 pub struct Session<'a> {
-    options: Options<'a>,
+    options: TuneOptions<'a>,
     directory: PathBuf,
     keeps: bool,
-    settings: Settings,
+    settings: EnvironmentChanges,
     signals: HeldSignals,
     said: Vec<String>,
     /// How long the first run took.
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The launch line is of no use, something of lapscope is missing, or the directory cannot be made.
-    pub fn begin(options: Options<'a>) -> anyhow::Result<Session<'a>> {
+    pub fn begin(options: TuneOptions<'a>) -> anyhow::Result<Session<'a>> {
         if let Some(rank) = environment::rank_variable() {
             bail!("lapscope tune starts the launcher itself, and this is a rank of a job already ({rank} is set); as in: lapscope tune -- mpirun -n 4 ./app");
         }
@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
         &mut self,
         name: &str,
         variables: &[(&str, String)],
-        bar: &Bar,
+        bar: &TrialBar,
     ) -> anyhow::Result<Launched> {
         for (variable, value) in variables {
             self.settings.set(variable, value);
@@ -152,10 +152,10 @@ impl<'a> Session<'a> {
         &mut self,
         name: &str,
         variables: Option<&[(String, String)]>,
-        bar: &Bar,
+        bar: &TrialBar,
     ) -> anyhow::Result<Duration> {
         let Some(variables) = variables else {
-            return self.time(name, &Settings::default(), bar);
+            return self.time(name, &EnvironmentChanges::default(), bar);
         };
         let mut settings = self.settings.clone();
         for (variable, value) in variables {
@@ -169,7 +169,12 @@ impl<'a> Session<'a> {
     }
 
     /// How long the launch takes.
-    fn time(&mut self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<Duration> {
+    fn time(
+        &mut self,
+        name: &str,
+        settings: &EnvironmentChanges,
+        bar: &TrialBar,
+    ) -> anyhow::Result<Duration> {
         if self.signals.is_interrupted() {
             return Err(interrupted(None).into());
         }
@@ -182,7 +187,12 @@ impl<'a> Session<'a> {
         Ok(wall)
     }
 
-    fn run_child(&self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<ChildEnd> {
+    fn run_child(
+        &self,
+        name: &str,
+        settings: &EnvironmentChanges,
+        bar: &TrialBar,
+    ) -> anyhow::Result<ChildEnd> {
         let line = settings.exported(self.options.command);
         let output = |kind| {
             let path = self.output(name, kind);
@@ -279,8 +289,8 @@ fn default_directory(command: &[OsString]) -> anyhow::Result<PathBuf> {
 }
 
 /// What all runs get.
-fn settings(options: &Options<'_>, preload: &Path) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
+fn settings(options: &TuneOptions<'_>, preload: &Path) -> anyhow::Result<EnvironmentChanges> {
+    let mut settings = EnvironmentChanges::default();
     for (name, value) in options.set {
         settings.set(name, value);
     }

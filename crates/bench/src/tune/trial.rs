@@ -9,7 +9,7 @@ use lapscope_trace::stats::Interval;
 
 /// What a run injects with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
-pub struct Setting {
+pub struct InjectionSetting {
     pub mode: Mode,
     pub interval_us: u32,
 }
@@ -17,7 +17,7 @@ pub struct Setting {
 /// A run.
 #[derive(Debug)]
 pub struct Trial {
-    pub setting: Setting,
+    pub setting: InjectionSetting,
     /// Name of its directory among those of the other runs.
     pub name: String,
     /// Whether some call sites were left out.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Row;
 
-use super::{check, rows_to_scan, side_by_side, Database, DbError, Definitions};
+use super::{check, rows_to_scan, side_by_side, Database, DbError, FileDefinitions};
 use crate::model::{Rank, RankInfo};
 
 /// The files of a run that can be read, and why the others cannot.
@@ -17,21 +17,21 @@ pub struct Census {
     pub ranks: Vec<Vec<RankInfo>>,
     /// Of calls and requests in all of them, about.
     pub rows: u64,
-    asked: Vec<Asked>,
+    asked: Vec<RankTasks>,
     pub failed: Vec<DbError>,
 }
 
 /// What ranks of a file were asked to do besides recording.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct RankTasks {
     to_inject: bool,
     to_watch: bool,
 }
 
-impl Asked {
-    fn read(database: &Database) -> rusqlite::Result<Asked> {
+impl RankTasks {
+    fn read(database: &Database) -> rusqlite::Result<RankTasks> {
         let sql = "SELECT EXISTS (SELECT 1 FROM injector), EXISTS (SELECT 1 FROM watcher)";
-        let read = |row: &Row<'_>| Ok(Asked { to_inject: row.get(0)?, to_watch: row.get(1)? });
+        let read = |row: &Row<'_>| Ok(RankTasks { to_inject: row.get(0)?, to_watch: row.get(1)? });
         database.connection.query_row(sql, [], read)
     }
 }
@@ -53,8 +53,8 @@ impl Census {
             let database = Database::open(path)?;
             check::small_tables(&database.connection).map_err(DbError::reading(path))?;
             let rows = rows_to_scan(&database.connection).map_err(DbError::reading(path))?;
-            let asked = Asked::read(&database).map_err(DbError::reading(path))?;
-            let ranks = Definitions::read_ranks(&database)?;
+            let asked = RankTasks::read(&database).map_err(DbError::reading(path))?;
+            let ranks = FileDefinitions::read_ranks(&database)?;
             Ok((path.to_path_buf(), rows, asked, ranks, more(&database)?))
         });
         let mut census = Census { failed, ..Census::default() };
@@ -103,7 +103,7 @@ impl Census {
         self.files_that(|asked| asked.to_watch)
     }
 
-    fn files_that(&self, was_asked: impl Fn(&Asked) -> bool) -> Vec<PathBuf> {
+    fn files_that(&self, was_asked: impl Fn(&RankTasks) -> bool) -> Vec<PathBuf> {
         let files = self.files.iter().zip(&self.asked).filter(|(_, asked)| was_asked(asked));
         files.map(|(path, _)| path.clone()).collect()
     }

@@ -9,17 +9,17 @@ use crate::model::Text;
 use crate::secrets;
 
 /// Names and values.
-pub type Settings = BTreeMap<String, String>;
+pub type ValuesByName = BTreeMap<String, String>;
 
 /// The settings of a rank that were recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
     /// LAPSCOPE_ options in force.
-    pub options: Settings,
+    pub options: ValuesByName,
     /// Environment variables that concern MPI, without those that tell one job from another.
-    pub environment: Settings,
+    pub environment: ValuesByName,
     /// Control variables of the MPI library.
-    pub cvars: Settings,
+    pub cvars: ValuesByName,
     /// Of the executable; hexadecimal.
     pub build_id: Option<String>,
 }
@@ -38,7 +38,7 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
     let connection = &database.connection;
     let sql = "SELECT rank FROM rank ORDER BY world, world_rank, life LIMIT 1";
     let rank: i64 = connection.query_row(sql, [], |row| row.get(0))?;
-    let settings = |table: &str| -> rusqlite::Result<Settings> {
+    let settings = |table: &str| -> rusqlite::Result<ValuesByName> {
         // what the conversion says of the spool is no option
         let sql = format!(
             "SELECT name, value FROM {table} WHERE rank = ?1 AND name NOT IN ('damaged_pieces', 'lost_marks', 'cut_paths')"

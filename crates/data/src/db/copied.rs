@@ -8,11 +8,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::Connection;
 
 use super::ids::Ids;
-use super::rules::{Column, Rule, BIG_TABLES};
+use super::rules::{ColumnRule, Rule, BIG_TABLES};
 use crate::model::bounds::MOST_ROWS;
 
 /// What a column may hold.
-struct Room {
+struct ValueRange {
     least: i64,
     most: i64,
     may_be_null: bool,
@@ -20,7 +20,7 @@ struct Room {
     counts_up: bool,
 }
 
-impl Room {
+impl ValueRange {
     fn holds(&self, value: ValueRef<'_>, next: &AtomicI64) -> bool {
         match value {
             ValueRef::Integer(id) if self.counts_up => {
@@ -67,7 +67,7 @@ pub fn rule_of_rows(
             rule => rule.bounds().unwrap_or((i64::MIN, i64::MAX)),
         };
         let counts_up = matches!(rule, Rule::Key);
-        rooms.push(Room { least, most, may_be_null: name.ends_with('?'), counts_up });
+        rooms.push(ValueRange { least, most, may_be_null: name.ends_with('?'), counts_up });
     }
     let names: Vec<&str> = columns.iter().map(|(name, _)| name.trim_end_matches('?')).collect();
     let sql = format!("{NAME}({}){others}", names.join(", "));
@@ -79,6 +79,6 @@ pub fn rule_of_rows(
     Ok(Some(sql))
 }
 
-fn rule_in_sql(column: Column, schema: &str) -> String {
+fn rule_in_sql(column: ColumnRule, schema: &str) -> String {
     super::rules::conditions(schema, &[column]).0
 }

@@ -12,7 +12,7 @@ use crate::secrets;
 
 /// Who a file's ranks, threads and communicators are.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Definitions {
+pub struct FileDefinitions {
     /// In the order of rank and life; never empty.
     pub ranks: Vec<RankInfo>,
     /// `thread.number` by `thread.id`.
@@ -23,19 +23,19 @@ pub struct Definitions {
     pub threaded_ranks: u64,
 }
 
-impl Definitions {
+impl FileDefinitions {
     /// Reads the definitions of an open database.
     ///
     /// # Errors
     /// [`DbError::Damaged`] when a table is missing or unreadable.
-    pub fn read(database: &Database) -> Result<Definitions, DbError> {
+    pub fn read(database: &Database) -> Result<FileDefinitions, DbError> {
         read_all(database).map_err(DbError::reading(&database.path))
     }
 
     /// Reads who the ranks are, alone.
     ///
     /// # Errors
-    /// As [`Definitions::read`]; there are none.
+    /// As [`FileDefinitions::read`]; there are none.
     pub fn read_ranks(database: &Database) -> Result<Vec<RankInfo>, DbError> {
         let ranks: Vec<RankInfo> =
             collect(database, RANK_SQL, rank_info).map_err(DbError::reading(&database.path))?;
@@ -51,11 +51,11 @@ impl Definitions {
     }
 }
 
-fn read_all(database: &Database) -> rusqlite::Result<Definitions> {
-    let mut definitions = Definitions {
+fn read_all(database: &Database) -> rusqlite::Result<FileDefinitions> {
+    let mut definitions = FileDefinitions {
         ranks: collect(database, RANK_SQL, rank_info)?,
         threaded_ranks: count_threaded(database)?,
-        ..Definitions::default()
+        ..FileDefinitions::default()
     };
     definitions.thread_numbers =
         collect(database, "SELECT id, number FROM thread", |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -113,7 +113,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         ended: row.get(18)?,
         lost_records: row.get::<_, Count>(19)?.0,
         unknown_requests: row.get::<_, Count>(20)?.0,
-        summarized: Full::of(row.get(21)?),
+        summarized: Full::from_number(row.get(21)?),
         spawned: row.get(22)?,
         damaged_pieces: row.get::<_, Count>(23)?.0,
         lost_marks: row.get::<_, Count>(24)?.0,

@@ -44,7 +44,7 @@ use Rule::{
 };
 
 /// A column: its name, with `?` behind it where NULL is a value, and what it may hold.
-pub type Column = (&'static str, Rule);
+pub type ColumnRule = (&'static str, Rule);
 
 const OPERATION: Rule = Row("operation");
 const PATH: Rule = Row("call_path");
@@ -52,10 +52,10 @@ const THREAD: Rule = Row("thread");
 const CALL_NAME: Rule = Row("call_name");
 const KINDS: Rule = Word(&["send", "recv", "collective", "rma", "io", "generalized", "other"]);
 const ENDS: Rule = Word(&["waited", "tested", "freed", "cancelled", "failed", "pending"]);
-const SETTING: &[Column] = &[("rank", Rank), ("name", Text), ("value", Text)];
+const SETTING: &[ColumnRule] = &[("rank", Rank), ("name", Text), ("value", Text)];
 
 /// Tables, smallest first, and their columns. What is not here is only printed.
-pub const TABLES: &[(&str, &[Column])] = &[
+pub const TABLES: &[(&str, &[ColumnRule])] = &[
     (
         "rank",
         &[
@@ -324,7 +324,7 @@ pub const TABLES: &[(&str, &[Column])] = &[
 ];
 
 /// The tables that are checked row by row as they are read.
-pub const BIG_TABLES: &[(&str, &[Column])] = &[
+pub const BIG_TABLES: &[(&str, &[ColumnRule])] = &[
     (
         "call",
         &[
@@ -408,7 +408,7 @@ impl Rule {
 }
 
 /// SQL that is true where everything in a row is as it should be, and one that names the first column that is not.
-pub fn conditions(schema: &str, columns: &[Column]) -> (String, String) {
+pub fn conditions(schema: &str, columns: &[ColumnRule]) -> (String, String) {
     let each: Vec<(&str, String)> = columns
         .iter()
         .map(|(name, rule)| match name.strip_suffix('?') {

@@ -20,7 +20,7 @@ fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) 
         .write_alone(&path, |file| {
             file.insert(Thread::default());
             let send = Operation::send("MPI_Isend", 0, (rank + 10, 1, 0)).waited();
-            let wait = Operation::of("MPI_Wait", 0);
+            let wait = Operation::other_call("MPI_Wait", 0);
             let [send, wait] = [send, wait].map(|operation| {
                 file.insert(Operation { call_path_id: None, communicator_id: None, ..operation })
             });

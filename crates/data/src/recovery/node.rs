@@ -11,13 +11,13 @@ use indicatif::ProgressBar;
 use super::{
     last_fate, lock, read_nevertheless, Claim, Copies, Intent, Pointer, Recovered, LONGEST_WAIT,
 };
-use crate::db::{link_out, parse_name, Database, Definitions, FileKey};
+use crate::db::{link_out, parse_name, Database, FileDefinitions, FileKey};
 use crate::model::RankInfo;
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
 
 /// What a `node-HOST.spool-at` tells of.
-pub(super) struct Node {
+pub(super) struct NodeSpools {
     pointer: PathBuf,
     host: String,
     /// Where its spools are.
@@ -34,17 +34,17 @@ struct Spool {
 
 /// What became of the spools of a node.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct NodeRecovery {
     pub recovered: Option<Recovered>,
     /// As in [`super::RecoverSummary`].
     pub left: Vec<String>,
 }
 
-impl Node {
+impl NodeSpools {
     /// `None` for what is no pointer.
-    pub fn read(pointer: &Path) -> Option<Node> {
+    pub fn read(pointer: &Path) -> Option<NodeSpools> {
         let Pointer { host, place: directory } = Pointer::read(pointer)?;
-        Some(Node {
+        Some(NodeSpools {
             pointer: pointer.into(),
             host,
             directory,
@@ -64,17 +64,17 @@ impl Node {
         intent: Intent<'_>,
         bar: &ProgressBar,
         copies: &Mutex<Copies>,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<NodeRecovery> {
         if !self.directory.exists() {
-            return self.without_directory().map(|()| Outcome::default());
+            return self.without_directory().map(|()| NodeRecovery::default());
         }
         self.check_directory()?;
         // a rank that makes the database at this moment has it
         let _lock = lock(&self.directory, LONGEST_WAIT)?;
         if !self.directory.exists() {
-            return Ok(Outcome::default());
+            return Ok(NodeRecovery::default());
         }
-        let mut outcome = Outcome::default();
+        let mut outcome = NodeRecovery::default();
         let spools = self.spools(&mut outcome.left)?;
         if spools.is_empty() {
             self.tidy();
@@ -214,7 +214,7 @@ impl Node {
         let mut number = 1;
         while name(number).exists() {
             link_out(&name(number)).map_or(Ok(()), Err)?;
-            let there = Definitions::read_ranks(&Database::open(&name(number))?)?;
+            let there = FileDefinitions::read_ranks(&Database::open(&name(number))?)?;
             let is_there = |spool: &Spool| there.iter().any(|info| is_of(spool, info));
             for spool in spools.iter().filter(|spool| is_there(spool)) {
                 fs::remove_file(&spool.path)

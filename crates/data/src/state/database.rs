@@ -8,41 +8,41 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use self::rows::{Done, Rows};
-use self::tables::{Operation, Tables};
+use self::rows::{Done, StateRows};
+use self::tables::{StateOperation, Tables};
 use super::intern::Names;
 use super::lanes::{Lanes, Times};
 use super::locks::Locks;
-use super::tables::{Begun, Order};
+use super::tables::{Begun, CollectiveOrder};
 use super::{
     Collective, Condition, Failed, History, LastCall, OpenCall, OpenOperation, OpenRequest,
     RankState, Sequence, ThreadState, Waits,
 };
-use crate::db::{Database, DbError, Definitions};
+use crate::db::{Database, DbError, FileDefinitions};
 use crate::model::{Ended, Kind, Mode, Nanos, RankInfo};
 
 /// What a database holds.
 #[derive(Debug)]
-pub struct Part {
+pub struct DatabaseRanks {
     pub ranks: Vec<RankState>,
 }
 
 /// # Errors
 /// [`DbError`] naming the file.
-pub fn read(path: &Path, names: &mut Names) -> Result<Part, DbError> {
+pub fn read(path: &Path, names: &mut Names) -> Result<DatabaseRanks, DbError> {
     let database = Database::open(path)?;
-    let infos = Definitions::read_ranks(&database)?;
+    let infos = FileDefinitions::read_ranks(&database)?;
     for info in &infos {
         names.describe(&info.command, &info.mpi_library);
     }
     let worlds: HashMap<i64, i64> =
         infos.iter().map(|info| (info.key.0, info.rank.world)).collect();
-    let read = || -> rusqlite::Result<Part> {
+    let read = || -> rusqlite::Result<DatabaseRanks> {
         let mut tables = Tables::read(&database, &worlds, names)?;
-        let rows = Rows::read(&database, &tables)?;
+        let rows = StateRows::read(&database, &tables)?;
         let mut rank =
             |info: &RankInfo| Reading { tables: &mut tables, names, rows: &rows, info }.rank();
-        Ok(Part { ranks: infos.iter().map(&mut rank).collect() })
+        Ok(DatabaseRanks { ranks: infos.iter().map(&mut rank).collect() })
     };
     let mut read = read;
     read().map_err(DbError::reading(path))
@@ -52,7 +52,7 @@ pub fn read(path: &Path, names: &mut Names) -> Result<Part, DbError> {
 struct Reading<'a> {
     tables: &'a mut Tables,
     names: &'a mut Names,
-    rows: &'a Rows,
+    rows: &'a StateRows,
     info: &'a RankInfo,
 }
 
@@ -60,7 +60,7 @@ impl Reading<'_> {
     fn rank(&mut self) -> RankState {
         let info = self.info;
         self.names.describe(&info.command, &info.mpi_library);
-        let done = self.rows.of(info.key.0);
+        let done = self.rows.done(info.key.0);
         let condition = match info.ended {
             Ended::Finalize => Condition::Finalized,
             Ended::Abort => Condition::Aborted,
@@ -159,7 +159,7 @@ impl Reading<'_> {
         Some(open)
     }
 
-    fn one_half(&mut self, row: &Operation) -> OpenOperation {
+    fn one_half(&mut self, row: &StateOperation) -> OpenOperation {
         const NONE: i64 = -3;
         const ROOT: i64 = -4;
         let own = self.info.rank.number;
@@ -185,7 +185,8 @@ impl Reading<'_> {
     }
 
     fn history(&mut self, done: &Done) -> History {
-        let mut messages = Messages { is_whole: self.info_is_whole(done), ..Messages::default() };
+        let mut messages =
+            MessageLanes { is_whole: self.info_is_whole(done), ..MessageLanes::default() };
         let (mut locks, mut failed) = (Locks::default(), Vec::new());
         for (&id, &times) in &done.calls {
             let Some(row) = self.tables.operations.get(&id) else { continue };
@@ -228,7 +229,7 @@ impl Reading<'_> {
             && !done.is_cut
     }
 
-    fn sequences(&mut self, orders: &FxHashMap<i64, Order>) -> Vec<Sequence> {
+    fn sequences(&mut self, orders: &FxHashMap<i64, CollectiveOrder>) -> Vec<Sequence> {
         let mut sequences = Vec::with_capacity(orders.len());
         for (&comm, order) in orders {
             let Some(communicator) = self.tables.communicator(Some(comm)) else { continue };
@@ -251,14 +252,14 @@ impl Reading<'_> {
 }
 
 #[derive(Default)]
-struct Messages {
+struct MessageLanes {
     sent: Lanes,
     received: Lanes,
     is_whole: bool,
 }
 
-impl Messages {
-    fn add_request(&mut self, tables: &Tables, row: &Operation, times: Times) {
+impl MessageLanes {
+    fn add_request(&mut self, tables: &Tables, row: &StateOperation, times: Times) {
         let ended = row.ended.as_deref();
         if !matches!(row.kind, Kind::Send | Kind::Recv) || ended == Some("cancelled") {
             return;
@@ -276,7 +277,7 @@ impl Messages {
     }
 
     /// `is_vague`: nothing says what came, but what was asked for.
-    fn add(&mut self, tables: &Tables, row: &Operation, is_vague: bool, times: Times) {
+    fn add(&mut self, tables: &Tables, row: &StateOperation, is_vague: bool, times: Times) {
         const PROC_NULL: i64 = -2;
         let lanes = match row.kind {
             Kind::Send => &mut self.sent,

@@ -16,8 +16,8 @@ pub struct Definitions {
     pub modules: Vec<Option<LoadedModule>>,
     pub paths: Vec<Option<RawPath>>,
     pub comms: Vec<Option<RawComm>>,
-    pub operations: Vec<Operation>,
-    pub outcomes: Vec<Outcome>,
+    pub operations: Vec<SpoolOperation>,
+    pub outcomes: Vec<SpoolOutcome>,
     /// The command line, and the MPI as it names itself.
     pub command: String,
     pub mpi_library: String,
@@ -60,9 +60,9 @@ pub enum RawMembers {
     Unknown,
 }
 
-/// `struct spool_operation`; not there while `call` is [`Operation::NONE`].
+/// `struct spool_operation`; not there while `call` is [`SpoolOperation::NONE`].
 #[derive(Debug, Clone, Copy)]
-pub struct Operation {
+pub struct SpoolOperation {
     pub call: u16,
     pub kind: u8,
     pub path: u32,
@@ -77,7 +77,7 @@ pub struct Operation {
     pub receive: u32,
 }
 
-impl Operation {
+impl SpoolOperation {
     pub const NONE: u16 = u16::MAX;
     pub const SEND: u8 = 1;
     pub const RECV: u8 = 2;
@@ -85,9 +85,9 @@ impl Operation {
 
     pub fn kind(&self) -> Kind {
         match self.kind {
-            Operation::SEND => Kind::Send,
-            Operation::RECV => Kind::Recv,
-            Operation::COLLECTIVE => Kind::Collective,
+            SpoolOperation::SEND => Kind::Send,
+            SpoolOperation::RECV => Kind::Recv,
+            SpoolOperation::COLLECTIVE => Kind::Collective,
             4 => Kind::Rma,
             5 => Kind::Io,
             6 => Kind::Generalized,
@@ -96,10 +96,10 @@ impl Operation {
     }
 }
 
-impl Default for Operation {
-    fn default() -> Operation {
-        Operation {
-            call: Operation::NONE,
+impl Default for SpoolOperation {
+    fn default() -> SpoolOperation {
+        SpoolOperation {
+            call: SpoolOperation::NONE,
             kind: 0,
             path: 0,
             comm: 0,
@@ -117,7 +117,7 @@ impl Default for Operation {
 
 /// `struct spool_outcome`; not there while `operation` is 0.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Outcome {
+pub struct SpoolOutcome {
     pub operation: u32,
     pub source: i32,
     pub tag: i32,
@@ -127,11 +127,11 @@ pub struct Outcome {
 }
 
 impl Definitions {
-    pub fn operation(&self, id: u32) -> Option<&Operation> {
-        self.operations.get(id as usize).filter(|operation| operation.call != Operation::NONE)
+    pub fn operation(&self, id: u32) -> Option<&SpoolOperation> {
+        self.operations.get(id as usize).filter(|operation| operation.call != SpoolOperation::NONE)
     }
 
-    pub fn outcome(&self, id: u32) -> Option<&Outcome> {
+    pub fn outcome(&self, id: u32) -> Option<&SpoolOutcome> {
         self.outcomes.get(id as usize).filter(|outcome| outcome.operation != 0)
     }
 
@@ -187,7 +187,7 @@ impl Definitions {
     }
 
     fn keep_operation(&mut self, head: &[u8], calls: usize) -> bool {
-        let read = Operation {
+        let read = SpoolOperation {
             call: u16_at(head, operation::CALL),
             kind: head[operation::KIND],
             path: u32_at(head, operation::PATH),
@@ -212,7 +212,7 @@ impl Definitions {
     }
 
     fn keep_outcome(&mut self, head: &[u8]) -> bool {
-        let read = Outcome {
+        let read = SpoolOutcome {
             operation: u32_at(head, outcome::OPERATION),
             source: i32_at(head, outcome::SOURCE),
             tag: i32_at(head, outcome::TAG),

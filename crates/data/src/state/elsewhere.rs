@@ -12,7 +12,7 @@ use crate::text::shell;
 
 /// A spool that can be seen from here.
 #[derive(Debug)]
-pub struct Source {
+pub struct SpoolFile {
     pub path: PathBuf,
     /// `rank-3`
     file: String,
@@ -22,8 +22,8 @@ pub struct Source {
     job: Option<String>,
 }
 
-pub struct Found {
-    pub sources: Vec<Source>,
+pub struct SpoolSearch {
+    pub sources: Vec<SpoolFile>,
     pub unseen: Vec<Unseen>,
 }
 
@@ -35,7 +35,7 @@ impl Unseen {
     }
 }
 
-impl Source {
+impl SpoolFile {
     /// Whether it is of the job that the run directory belongs to.
     ///
     /// # Errors
@@ -59,12 +59,12 @@ impl Source {
 }
 
 /// The spools that `listed`, of the run directory `root`, are or point to.
-pub fn find(root: &Path, listed: &[PathBuf]) -> Found {
-    let mut found = Found { sources: Vec::new(), unseen: Vec::new() };
+pub fn find(root: &Path, listed: &[PathBuf]) -> SpoolSearch {
+    let mut found = SpoolSearch { sources: Vec::new(), unseen: Vec::new() };
     let job = Claim::read(root).map(|claim| claim.job);
     for path in listed {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let alone = |path: PathBuf, host: String| Source {
+        let alone = |path: PathBuf, host: String| SpoolFile {
             path,
             file: stem(Path::new(&name)),
             host,
@@ -96,7 +96,7 @@ pub fn stem(path: &Path) -> String {
 }
 
 /// The spools of the ranks of a node.
-fn list_node(directory: &Path, host: &str, job: Option<&String>, found: &mut Found) {
+fn list_node(directory: &Path, host: &str, job: Option<&String>, found: &mut SpoolSearch) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -106,7 +106,7 @@ fn list_node(directory: &Path, host: &str, job: Option<&String>, found: &mut Fou
                 continue;
             }
             let (file, host) = (stem(&path), host.to_owned());
-            found.sources.push(Source { path, file, host, job: job.cloned() });
+            found.sources.push(SpoolFile { path, file, host, job: job.cloned() });
         }
     }
 }

@@ -2,20 +2,20 @@
 
 use rustc_hash::FxHashMap;
 
-use super::definitions::{Operation, Outcome};
+use super::definitions::{SpoolOperation, SpoolOutcome};
 use super::lanes::{Lanes, Times};
 use super::layout::{outcome, peer};
 use super::live::Entry;
 use super::locks::Locks;
 use super::names::all;
-use super::tables::{Begun, Count, Order};
+use super::tables::{Begun, CollectiveOrder, Count};
 use super::translate::Translate;
 use super::{Collective, Failed, History, Sequence};
 use crate::model::{CallName, Mode};
 
 /// A message that has gone, or come.
 #[derive(Debug, Clone, Copy)]
-struct Message {
+struct PastMessage {
     kind: u8,
     comm: u32,
     peer: i32,
@@ -35,7 +35,7 @@ struct Filling<'a, 'b> {
 
 /// The history of a rank. Its entries are the requests that are under way, and `kept` how many collectives of a communicator are
 /// listed.
-pub fn of(
+pub fn read(
     translate: &mut Translate<'_>,
     entries: &[Entry],
     is_whole: bool,
@@ -72,7 +72,7 @@ impl Filling<'_, '_> {
         }
     }
 
-    fn call(&mut self, operation: Operation, name: &CallName, count: Count) {
+    fn call(&mut self, operation: SpoolOperation, name: &CallName, count: Count) {
         if name.has_failed(operation.kind(), operation.comm != 0) {
             let (call, path) =
                 (self.translate.call(operation.call), self.translate.path(operation.path));
@@ -102,7 +102,7 @@ impl Filling<'_, '_> {
         }
     }
 
-    fn request(&mut self, outcome: &Outcome, operation: &Operation, count: Count) {
+    fn request(&mut self, outcome: &SpoolOutcome, operation: &SpoolOperation, count: Count) {
         if !is_of_message(operation) || outcome.ended == outcome::CANCELLED {
             return;
         }
@@ -113,11 +113,14 @@ impl Filling<'_, '_> {
         // Of one that was freed, or failed, nothing says what came: as posted it is known where the program named source and tag.
         let is_vague = outcome.ended == outcome::FREED || outcome.ended == outcome::FAILED;
         let (peer, tag) = match operation.kind {
-            Operation::RECV if !is_vague => (outcome.source, outcome.tag),
+            SpoolOperation::RECV if !is_vague => (outcome.source, outcome.tag),
             _ => (operation.peer, operation.tag),
         };
-        let Operation { kind, comm, .. } = *operation;
-        self.add(Message { kind, comm, peer, tag, bytes: outcome.bytes, is_partitioned }, count);
+        let SpoolOperation { kind, comm, .. } = *operation;
+        self.add(
+            PastMessage { kind, comm, peer, tag, bytes: outcome.bytes, is_partitioned },
+            count,
+        );
         let came = self.translate.spool.tables.definitions.operation(outcome.receive).copied();
         match came.filter(is_of_message) {
             Some(came) => self.add(message_of_call(&came, &all()[usize::from(came.call)]), count),
@@ -126,7 +129,7 @@ impl Filling<'_, '_> {
         }
     }
 
-    fn add(&mut self, message: Message, count: Count) {
+    fn add(&mut self, message: PastMessage, count: Count) {
         if message.peer == peer::PROC_NULL {
             return;
         }
@@ -137,28 +140,28 @@ impl Filling<'_, '_> {
             return;
         };
         let lanes =
-            if message.kind == Operation::SEND { &mut self.sent } else { &mut self.received };
+            if message.kind == SpoolOperation::SEND { &mut self.sent } else { &mut self.received };
         let key = (communicator, world, i64::from(message.tag), message.is_partitioned);
         lanes.add(key, message.bytes, Times { count: count.count, last: count.last });
     }
 }
 
-fn is_of_message(operation: &Operation) -> bool {
-    matches!(operation.kind, Operation::SEND | Operation::RECV)
+fn is_of_message(operation: &SpoolOperation) -> bool {
+    matches!(operation.kind, SpoolOperation::SEND | SpoolOperation::RECV)
 }
 
 fn is_partitioned(name: &CallName) -> bool {
     name.mode == Some(Mode::Partitioned)
 }
 
-fn message_of_call(operation: &Operation, name: &CallName) -> Message {
-    let is_receive = operation.kind == Operation::RECV;
+fn message_of_call(operation: &SpoolOperation, name: &CallName) -> PastMessage {
+    let is_receive = operation.kind == SpoolOperation::RECV;
     let (peer, tag) = match is_receive {
         true => (operation.source, operation.actual_tag),
         false => (operation.peer, operation.tag),
     };
-    let Operation { kind, comm, actual_bytes: bytes, .. } = *operation;
-    Message { kind, comm, peer, tag, bytes, is_partitioned: is_partitioned(name) }
+    let SpoolOperation { kind, comm, actual_bytes: bytes, .. } = *operation;
+    PastMessage { kind, comm, peer, tag, bytes, is_partitioned: is_partitioned(name) }
 }
 
 /// Collectives by communicator: those that ended, and with them those that are under way.
@@ -190,9 +193,12 @@ fn sequences(translate: &mut Translate<'_>, entries: &[Entry], kept: usize) -> V
     sequences
 }
 
-fn merged(order: Option<&Order>, more: Vec<Begun>) -> std::borrow::Cow<'_, Order> {
+fn merged(
+    order: Option<&CollectiveOrder>,
+    more: Vec<Begun>,
+) -> std::borrow::Cow<'_, CollectiveOrder> {
     use std::borrow::Cow;
-    let mut all = order.map_or_else(|| Cow::Owned(Order::default()), Cow::Borrowed);
+    let mut all = order.map_or_else(|| Cow::Owned(CollectiveOrder::default()), Cow::Borrowed);
     for begun in more {
         all.to_mut().insert(begun);
     }

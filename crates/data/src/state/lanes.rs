@@ -12,14 +12,14 @@ pub struct Times {
 }
 
 /// What tells lanes apart: communicator, world rank of the peer, tag, partitioned.
-pub type Key = (u32, i64, i64, bool);
+pub type LaneId = (u32, i64, i64, bool);
 
 /// Lanes that are being filled: with the moment of the last of their messages.
 #[derive(Debug, Default)]
-pub struct Lanes(FxHashMap<Key, (Lane, u64)>);
+pub struct Lanes(FxHashMap<LaneId, (Lane, u64)>);
 
 impl Lanes {
-    pub fn add(&mut self, key: Key, bytes: u64, times: Times) {
+    pub fn add(&mut self, key: LaneId, bytes: u64, times: Times) {
         let (communicator, peer_world, tag, is_partitioned) = key;
         let lane = Lane { communicator, peer_world, tag, is_partitioned, count: 0, bytes: 0 };
         let (lane, last) = self.0.entry(key).or_insert((lane, 0));

@@ -13,7 +13,7 @@ const TRIES: usize = 8;
 
 /// What a thread is inside of: `struct spool_thread_state`, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Inside {
+pub struct ThreadInside {
     pub number: u16,
     pub tid: i64,
     /// 0: nothing, or it changes too fast to tell.
@@ -29,9 +29,9 @@ pub struct Inside {
     waits_stride: u8,
 }
 
-impl Inside {
-    fn read(number: u16, tid: i64, bytes: &[u8]) -> Inside {
-        Inside {
+impl ThreadInside {
+    fn read(number: u16, tid: i64, bytes: &[u8]) -> ThreadInside {
+        ThreadInside {
             number,
             tid,
             operation: u32_at(bytes, now::CURRENT_OPERATION),
@@ -96,14 +96,14 @@ impl Entry {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn read(spool: &Spool) -> io::Result<(Vec<Inside>, Vec<Entry>)> {
+pub fn read(spool: &Spool) -> io::Result<(Vec<ThreadInside>, Vec<Entry>)> {
     let (mut threads, mut entries) = (Vec::new(), Vec::new());
     for chunk in spool.chunks.iter().filter(|chunk| chunk.kind == at::LIVE) {
         read_chunk(spool, chunk, &mut threads, &mut entries)?;
     }
     entries.retain(|entry| !is_recorded(spool, entry));
     entries.sort_unstable_by_key(|entry| (entry.post_begin, entry.thread, entry.variable));
-    threads.sort_unstable_by_key(|inside: &Inside| inside.number);
+    threads.sort_unstable_by_key(|inside: &ThreadInside| inside.number);
     threads.dedup_by_key(|inside| inside.number);
     Ok((threads, entries))
 }
@@ -111,7 +111,7 @@ pub fn read(spool: &Spool) -> io::Result<(Vec<Inside>, Vec<Entry>)> {
 fn read_chunk(
     spool: &Spool,
     chunk: &Chunk,
-    threads: &mut Vec<Inside>,
+    threads: &mut Vec<ThreadInside>,
     entries: &mut Vec<Entry>,
 ) -> io::Result<()> {
     let (mut bytes, mut again) = (Vec::new(), Vec::new());
@@ -141,9 +141,9 @@ fn read_chunk(
 }
 
 /// Entries may go on changing where the state does not, and the other way round.
-fn inside(spool: &Spool, chunk: &Chunk, first: &[u8], second: &[u8]) -> io::Result<Inside> {
+fn inside(spool: &Spool, chunk: &Chunk, first: &[u8], second: &[u8]) -> io::Result<ThreadInside> {
     let tid = tid(&spool.tables.definitions, chunk.thread);
-    let of = |bytes: &[u8]| Inside::read(chunk.thread, tid, bytes);
+    let of = |bytes: &[u8]| ThreadInside::read(chunk.thread, tid, bytes);
     let (mut before, mut after) = (of(first), of(second));
     let mut bytes = Vec::new();
     for _ in 0..TRIES {
@@ -158,7 +158,7 @@ fn inside(spool: &Spool, chunk: &Chunk, first: &[u8], second: &[u8]) -> io::Resu
         after = of(&bytes);
     }
     // what it is inside of is not known; that it goes on is
-    Ok(Inside { operation: 0, waits_count: 0, ..after })
+    Ok(ThreadInside { operation: 0, waits_count: 0, ..after })
 }
 
 fn tid(definitions: &Definitions, thread: u16) -> i64 {
@@ -184,17 +184,17 @@ mod tests {
 
     #[test]
     fn a_handle_is_waited_for_when_it_is_one_of_the_array() {
-        let array = Inside {
+        let array = ThreadInside {
             waits_variables: 0x1000,
             waits_count: 3,
             waits_stride: 8,
-            ..Inside::default()
+            ..ThreadInside::default()
         };
         let waited: Vec<u64> =
             (0xff8..0x1020).filter(|&variable| array.waits_for(variable)).collect();
         assert_eq!(waited, [0x1000, 0x1008, 0x1010]);
-        assert!(!Inside { waits_stride: 0, ..array }.waits_for(0x1000), "a damaged file");
-        let none = Inside { waits_count: 0, ..array };
+        assert!(!ThreadInside { waits_stride: 0, ..array }.waits_for(0x1000), "a damaged file");
+        let none = ThreadInside { waits_count: 0, ..array };
         assert!(!none.waits_for(0x1000));
     }
 }

@@ -20,7 +20,7 @@ impl JobState {
         let mut names = Names::default();
         let (mut ranks, mut unseen): (Vec<RankState>, Vec<_>) = (Vec::new(), Vec::new());
         for mut part in parts {
-            let renumbered = Renumbered::of(&part, &mut names);
+            let renumbered = Renumbered::number(&part, &mut names);
             names.describe(&part.command, &part.mpi_library);
             for rank in &mut part.ranks {
                 renumbered.rank(rank);
@@ -72,7 +72,7 @@ pub(super) fn file_stem(rank: &RankState) -> String {
 }
 
 impl Renumbered {
-    fn of(part: &JobState, names: &mut Names) -> Renumbered {
+    fn number(part: &JobState, names: &mut Names) -> Renumbered {
         let modules: Vec<u32> = part.modules.iter().map(|module| names.module(module)).collect();
         let paths = part.paths.iter().map(|path| {
             let frame = |frame: &Frame| Frame {

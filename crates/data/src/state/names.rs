@@ -9,7 +9,7 @@ use crate::model::{CallName, Kind};
 
 /// What is asked of every record.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Facts {
+pub struct CallFacts {
     /// [`CallName::gathers`].
     pub gathers: bool,
     /// It makes a persistent request.
@@ -22,10 +22,10 @@ pub fn all() -> &'static [CallName] {
     ALL.get_or_init(|| call_lines().filter_map(parse).collect())
 }
 
-pub fn facts(call: u16) -> Facts {
-    static FACTS: OnceLock<Vec<Facts>> = OnceLock::new();
+pub fn facts(call: u16) -> CallFacts {
+    static FACTS: OnceLock<Vec<CallFacts>> = OnceLock::new();
     let facts = FACTS.get_or_init(|| {
-        let of = |name: &CallName| Facts {
+        let of = |name: &CallName| CallFacts {
             gathers: name.gathers().is_some(),
             is_init: name.role == "INIT",
         };

@@ -7,8 +7,8 @@ use anyhow::Context;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::database::{self, Part};
-use super::elsewhere::{self, Source};
+use super::database::{self, DatabaseRanks};
+use super::elsewhere::{self, SpoolFile};
 use super::intern::Names;
 use super::merge::latest_lives;
 use super::rank::{self, Sight};
@@ -33,7 +33,7 @@ pub struct Observer {
     root: PathBuf,
     spools: BTreeMap<PathBuf, Watched>,
     /// What was read of them, or why it could not be.
-    databases: BTreeMap<PathBuf, Result<Part, String>>,
+    databases: BTreeMap<PathBuf, Result<DatabaseRanks, String>>,
     names: Names,
     /// Spools that may stay open between two looks.
     most_open: usize,
@@ -83,12 +83,13 @@ impl Observer {
         }
     }
 
-    fn look_once(&mut self, sink: &mut dyn Sink) -> anyhow::Result<(JobState, Vec<Source>)> {
+    fn look_once(&mut self, sink: &mut dyn Sink) -> anyhow::Result<(JobState, Vec<SpoolFile>)> {
         let files = match db::list_files(&self.root) {
             Err(DbError::Empty(_)) => return Ok((self.names.job(), Vec::new())),
             files => files?,
         };
-        let elsewhere::Found { sources, mut unseen } = elsewhere::find(&self.root, &files.spools);
+        let elsewhere::SpoolSearch { sources, mut unseen } =
+            elsewhere::find(&self.root, &files.spools);
         unseen.extend(files.left_out.iter().map(Unseen::file));
         self.open_new(&sources, &mut unseen);
         let sights = self.read_spools(sink);
@@ -116,7 +117,7 @@ impl Observer {
     }
 
     /// Takes spools that came, and forgets those that went.
-    fn open_new(&mut self, sources: &[Source], unseen: &mut Vec<Unseen>) {
+    fn open_new(&mut self, sources: &[SpoolFile], unseen: &mut Vec<Unseen>) {
         let mut known = std::mem::take(&mut self.spools);
         for source in sources {
             let watched = match known.remove(&source.path) {
@@ -155,12 +156,12 @@ impl Observer {
     fn states(
         &mut self,
         sights: Sights,
-        sources: &[Source],
+        sources: &[SpoolFile],
         unseen: &mut Vec<Unseen>,
     ) -> Vec<RankState> {
         let kept =
             (MOST_COLLECTIVES / sights.len().max(1)).clamp(LEAST_COLLECTIVES, Sequence::KEPT);
-        let by_path: BTreeMap<&Path, &Source> =
+        let by_path: BTreeMap<&Path, &SpoolFile> =
             sources.iter().map(|source| (source.path.as_path(), source)).collect();
         let mut ranks = Vec::with_capacity(sights.len());
         for (path, sight) in sights {
@@ -184,7 +185,7 @@ impl Observer {
     }
 
     /// A database is read once: it appears whole, and does not change.
-    fn database(&mut self, path: &Path) -> Result<&Part, &String> {
+    fn database(&mut self, path: &Path) -> Result<&DatabaseRanks, &String> {
         if !self.databases.contains_key(path) {
             let part = database::read(path, &mut self.names).map_err(|error| error.to_string());
             self.databases.insert(path.into(), part);

@@ -39,7 +39,7 @@ struct Threads {
 }
 
 impl Pulse {
-    pub fn of(root: &Path) -> Pulse {
+    pub fn new(root: &Path) -> Pulse {
         Pulse { root: root.into(), spools: BTreeMap::new() }
     }
 
@@ -131,7 +131,7 @@ mod tests {
     fn calls_of_threads_are_its_pulse() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rank-0.spool");
-        let mut pulse = Pulse::of(directory.path());
+        let mut pulse = Pulse::new(directory.path());
         assert_eq!(pulse.feel(), Beat::default());
         let write = |chunks: &[Vec<u8>]| {
             let parts: Vec<u8> = chunks.concat();

@@ -3,7 +3,7 @@
 use super::header::believed;
 use super::intern::Names;
 use super::layout::header;
-use super::live::{Entry, Inside};
+use super::live::{Entry, ThreadInside};
 use super::spool::Spool;
 use super::translate::Translate;
 use super::{
@@ -20,7 +20,7 @@ pub struct Sight {
     pub fate: Fate,
     /// When it was read, since the epoch.
     pub now: Nanos,
-    pub threads: Vec<Inside>,
+    pub threads: Vec<ThreadInside>,
     pub entries: Vec<Entry>,
     pub is_whole: bool,
 }
@@ -56,7 +56,7 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
         .iter()
         .map(|inside| thread(translate, inside, &places, &header.end))
         .collect();
-    let history = history::of(translate, &sight.entries, sight.is_whole, kept);
+    let history = history::read(translate, &sight.entries, sight.is_whole, kept);
     let mut last_record = last_record(translate, &sight);
     let condition = condition(&header.end, header.finalize_begin, sight.fate, &threads);
     let now = match condition {
@@ -102,7 +102,7 @@ fn condition(end: &u32, finalize: Option<Nanos>, fate: Fate, threads: &[ThreadSt
 
 fn thread(
     translate: &mut Translate<'_>,
-    inside: &Inside,
+    inside: &ThreadInside,
     entries: &[Entry],
     end: &u32,
 ) -> ThreadState {
@@ -161,7 +161,7 @@ fn partitions(entry: &Entry, operation: &OpenOperation, names: &Names) -> Option
 fn waits(
     translate: &Translate<'_>,
     operation: &OpenOperation,
-    inside: &Inside,
+    inside: &ThreadInside,
     entries: &[Entry],
 ) -> Option<Waits> {
     let completes: Option<Completes> = translate.names.name(operation.call).completes;

@@ -2,7 +2,7 @@
 
 use super::layout::record;
 use super::records::{read, Record};
-use super::tables::{Event, Tables};
+use super::tables::{SpoolEvent, Tables};
 
 /// What is known of a thread where its records go on.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Stream {
     fn take_call(&mut self, fields: [u64; 5], thread: u16, tables: &mut Tables) {
         let [operation, since, duration, receive, _] = fields;
         self.begin = self.begin.wrapping_add(since);
-        let event = Event {
+        let event = SpoolEvent {
             thread,
             posted_by: thread,
             is_request: false,
@@ -111,7 +111,7 @@ impl Stream {
             return;
         };
         let post_begin = call.begin.wrapping_sub(since_post);
-        let event = Event {
+        let event = SpoolEvent {
             thread,
             posted_by,
             is_request: true,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::definitions::{place, Definitions, Operation};
+use super::definitions::{place, Definitions, SpoolOperation};
 use super::names::facts;
 use super::records::Definition;
 use super::Sequence;
@@ -17,7 +17,7 @@ const MOST_UNSETTLED: usize = 1 << 16;
 
 /// A record as ids and ticks.
 #[derive(Debug, Clone, Copy)]
-pub struct Event {
+pub struct SpoolEvent {
     pub thread: u16,
     /// That posted the request; of calls the same.
     pub posted_by: u16,
@@ -61,12 +61,12 @@ pub struct Begun {
 
 /// Collectives of a communicator, by their begin.
 #[derive(Debug, Clone, Default)]
-pub struct Order {
+pub struct CollectiveOrder {
     pub count: u64,
     pub last: VecDeque<Begun>,
 }
 
-impl Order {
+impl CollectiveOrder {
     /// Requests end later than blocking calls that began behind them.
     pub fn insert(&mut self, begun: Begun) {
         self.count += 1;
@@ -90,14 +90,14 @@ pub struct Tables {
     /// Of requests, by outcome.
     pub requests: Vec<Count>,
     /// By communicator.
-    pub orders: FxHashMap<u32, Order>,
+    pub orders: FxHashMap<u32, CollectiveOrder>,
     /// Ticks of the end of the last record.
     pub last: u64,
     /// Something that the rank did has no record.
     pub is_cut: bool,
     /// For a sink.
-    events: Option<Vec<Event>>,
-    unsettled: Vec<Event>,
+    events: Option<Vec<SpoolEvent>>,
+    unsettled: Vec<SpoolEvent>,
     call_count: usize,
     damaged: u64,
 }
@@ -120,12 +120,12 @@ impl Tables {
         }
     }
 
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<SpoolEvent> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Those of which nothing can be told yet.
-    pub fn give_back_events(&mut self, mut events: Vec<Event>) {
+    pub fn give_back_events(&mut self, mut events: Vec<SpoolEvent>) {
         events.truncate(MOST_UNSETTLED);
         if let Some(own) = &mut self.events {
             events.append(own);
@@ -143,7 +143,7 @@ impl Tables {
     }
 
     #[inline]
-    pub fn take(&mut self, event: &Event) {
+    pub fn take(&mut self, event: &SpoolEvent) {
         self.count(event);
         if let Some(events) = &mut self.events {
             events.push(*event);
@@ -151,7 +151,7 @@ impl Tables {
     }
 
     #[inline]
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &SpoolEvent) {
         let room = self.definitions.room;
         let begin = if event.is_request { event.post_begin } else { event.begin };
         let table = if event.is_request { &mut self.requests } else { &mut self.calls };
@@ -179,7 +179,7 @@ impl Tables {
     }
 
     /// Of what may be a collective.
-    fn classify(&mut self, event: &Event) {
+    fn classify(&mut self, event: &SpoolEvent) {
         let (operation, begin) = match event.is_request {
             true => match self.definitions.outcome(event.id) {
                 Some(outcome) => (outcome.operation, event.post_begin),
@@ -198,7 +198,7 @@ impl Tables {
         }
     }
 
-    fn defer(&mut self, event: &Event) {
+    fn defer(&mut self, event: &SpoolEvent) {
         if self.unsettled.len() < MOST_UNSETTLED {
             self.unsettled.push(*event);
         } else {
@@ -215,7 +215,7 @@ impl Tables {
 
     /// Whether all members of its communicator make it in the same order. Of persistent requests each start counts, not the call
     /// that made them.
-    pub fn gathers(&self, operation: &Operation) -> bool {
+    pub fn gathers(&self, operation: &SpoolOperation) -> bool {
         let call = match self.definitions.operation(operation.init) {
             Some(init) => init.call,
             None if facts(operation.call).is_init => return false,
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn collectives_are_in_the_order_of_their_begin() {
-        let mut order = Order::default();
+        let mut order = CollectiveOrder::default();
         for begin in [10, 30, 20, 40, 5] {
             order.insert(Begun { begin, operation: begin as u32 });
         }
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_latest_collectives_are_kept() {
-        let mut order = Order::default();
+        let mut order = CollectiveOrder::default();
         let all = 2 * Sequence::KEPT as u64;
         for begin in (0..all).map(|number| 2 * number) {
             order.insert(Begun { begin, operation: 1 });

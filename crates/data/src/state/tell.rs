@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::definitions::Operation;
+use super::definitions::SpoolOperation;
 use super::layout::{chunk, outcome, tally as at, u16_at, u32_at, u64_at};
 use super::seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
-use super::tables::Event;
+use super::tables::SpoolEvent;
 use super::translate::Translate;
 use crate::model::RequestEnded;
 
@@ -14,13 +14,13 @@ const NUMBERS: usize = 7;
 
 /// What a sink was told of that is not read piece by piece.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct SinkTallies {
     /// By chunk and place in it.
     tallies: FxHashMap<(usize, usize), [u64; NUMBERS]>,
     was_told: bool,
 }
 
-impl Told {
+impl SinkTallies {
     /// Whether all that a process that is gone has left was told.
     pub fn is_all(&self) -> bool {
         self.was_told
@@ -30,9 +30,9 @@ impl Told {
     pub fn events(
         &mut self,
         translate: &mut Translate<'_>,
-        events: Vec<Event>,
+        events: Vec<SpoolEvent>,
         sink: &mut dyn Sink,
-    ) -> Vec<Event> {
+    ) -> Vec<SpoolEvent> {
         let mut left = Vec::new();
         for event in events {
             let known = match event.is_request {
@@ -136,7 +136,7 @@ fn by(translate: &Translate<'_>, thread: u16) -> SeenBy {
 }
 
 /// `None` while the definition of what it was is not known.
-fn call(translate: &mut Translate<'_>, event: &Event) -> Option<SeenCall> {
+fn call(translate: &mut Translate<'_>, event: &SpoolEvent) -> Option<SeenCall> {
     let operation = *translate.spool.tables.definitions.operation(event.id)?;
     let receive = match event.receive {
         0 => None,
@@ -152,13 +152,13 @@ fn call(translate: &mut Translate<'_>, event: &Event) -> Option<SeenCall> {
     })
 }
 
-fn request(translate: &mut Translate<'_>, event: &Event) -> Option<SeenRequest> {
+fn request(translate: &mut Translate<'_>, event: &SpoolEvent) -> Option<SeenRequest> {
     let definitions = &translate.spool.tables.definitions;
     let outcome = *definitions.outcome(event.id)?;
     let posted = *definitions.operation(outcome.operation)?;
     let receive = definitions.operation(outcome.receive).copied();
     let clock = translate.spool.header.clock;
-    let came_as = Operation {
+    let came_as = SpoolOperation {
         source: outcome.source,
         actual_tag: outcome.tag,
         actual_bytes: outcome.bytes,
@@ -188,9 +188,9 @@ fn ended(code: u8) -> RequestEnded {
     }
 }
 
-fn came(translate: &mut Translate<'_>, operation: &Operation) -> SeenOperation {
+fn came(translate: &mut Translate<'_>, operation: &SpoolOperation) -> SeenOperation {
     let peer = match operation.kind {
-        Operation::RECV => operation.source,
+        SpoolOperation::RECV => operation.source,
         _ => operation.peer,
     };
     SeenOperation {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::definitions::{Operation, RawComm, RawMembers};
+use super::definitions::{RawComm, RawMembers, SpoolOperation};
 use super::intern::{CommunicatorKey, Names};
 use super::layout::peer;
 use super::spool::Spool;
@@ -11,7 +11,7 @@ use crate::model::Frame;
 
 /// Indices of the job by those of the spool, as far as they were asked for.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct JobIndices {
     paths: FxHashMap<u32, u32>,
     comms: FxHashMap<u32, u32>,
     calls: FxHashMap<u16, u32>,
@@ -20,7 +20,7 @@ pub struct Known {
 /// A spool's ids as those of the job.
 pub struct Translate<'a> {
     pub spool: &'a Spool,
-    pub known: &'a mut Known,
+    pub known: &'a mut JobIndices,
     pub names: &'a mut Names,
 }
 
@@ -96,7 +96,7 @@ impl Translate<'_> {
         Some(self.one_half(&half))
     }
 
-    fn one_half(&mut self, posted: &Operation) -> OpenOperation {
+    fn one_half(&mut self, posted: &SpoolOperation) -> OpenOperation {
         OpenOperation {
             call: self.call(posted.call),
             kind: posted.kind(),

@@ -7,8 +7,8 @@ use super::intern::Names;
 use super::rank::{now, Sight};
 use super::seen::Sink;
 use super::spool::Spool;
-use super::tell::Told;
-use super::translate::{Known, Translate};
+use super::tell::SinkTallies;
+use super::translate::{JobIndices, Translate};
 use super::{live, names};
 use crate::store::Fate;
 
@@ -18,8 +18,8 @@ const TRIES: usize = 3;
 #[derive(Debug)]
 pub struct Watched {
     spool: Spool,
-    known: Known,
-    told: Told,
+    known: JobIndices,
+    told: SinkTallies,
     /// Of a process that is gone nothing changes any more.
     last: Option<Sight>,
 }
@@ -29,7 +29,12 @@ impl Watched {
     /// Why it cannot be read, as a sentence's end.
     pub fn open(path: &Path) -> Result<Watched, String> {
         let spool = Spool::open(path, names::all().len())?;
-        Ok(Watched { spool, known: Known::default(), told: Told::default(), last: None })
+        Ok(Watched {
+            spool,
+            known: JobIndices::default(),
+            told: SinkTallies::default(),
+            last: None,
+        })
     }
 
     pub fn header(&self) -> &Header {
@@ -44,7 +49,7 @@ impl Watched {
         self.spool.close();
     }
 
-    pub fn parts(&mut self) -> (&Spool, &mut Known) {
+    pub fn parts(&mut self) -> (&Spool, &mut JobIndices) {
         (&self.spool, &mut self.known)
     }
 

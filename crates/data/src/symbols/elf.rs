@@ -94,7 +94,7 @@ fn parts<'a>(object: &object::File<'a, &'a ReadCache<File>>) -> Vec<PathBuf> {
 
 /// The function that holds an address. In bytes: how far behind its begin that is, and its size.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct EnclosingFunction<'a> {
     pub name: &'a str,
     pub offset: u64,
     pub size: u64,
@@ -103,11 +103,11 @@ pub struct Found<'a> {
 /// Function symbols of one module, sorted by address.
 #[derive(Debug, Default)]
 pub struct ElfSymbols {
-    functions: Vec<Function>,
+    functions: Vec<ElfFunction>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Function {
+struct ElfFunction {
     address: u64,
     size: u64,
     name: String,
@@ -124,7 +124,7 @@ impl ElfSymbols {
                         let is_code =
                             matches!(symbol.kind(), SymbolKind::Text) && symbol.is_definition();
                         let name = symbol.name().ok().filter(|name| is_code && !name.is_empty())?;
-                        Some(Function {
+                        Some(ElfFunction {
                             address: symbol.address(),
                             size: symbol.size(),
                             name: name.to_owned(),
@@ -140,12 +140,12 @@ impl ElfSymbols {
 
     /// The function that holds `address`. A stripped file names only some of its functions, so the nearest symbol in
     /// front of an address is not good enough: the address must lie within its size.
-    pub fn find(&self, address: u64) -> Option<Found<'_>> {
+    pub fn find(&self, address: u64) -> Option<EnclosingFunction<'_>> {
         let behind = self.functions.partition_point(|function| function.address <= address);
         let mut candidates = self.functions[..behind].iter().rev();
         // A few steps back: aliases and functions of size zero may stand between.
         candidates.by_ref().take(8).find(|function| address - function.address < function.size).map(
-            |function| Found {
+            |function| EnclosingFunction {
                 name: &function.name,
                 offset: address - function.address,
                 size: function.size,
@@ -161,11 +161,11 @@ mod tests {
     #[test]
     fn an_address_between_functions_has_no_name() {
         let function =
-            |address, size, name: &str| Function { address, size, name: name.to_owned() };
+            |address, size, name: &str| ElfFunction { address, size, name: name.to_owned() };
         let symbols = ElfSymbols { functions: vec![function(16, 8, "a"), function(64, 8, "b")] };
-        assert_eq!(symbols.find(23), Some(Found { name: "a", offset: 7, size: 8 }));
+        assert_eq!(symbols.find(23), Some(EnclosingFunction { name: "a", offset: 7, size: 8 }));
         assert_eq!(symbols.find(24), None);
         assert_eq!(symbols.find(8), None);
-        assert_eq!(symbols.find(64), Some(Found { name: "b", offset: 0, size: 8 }));
+        assert_eq!(symbols.find(64), Some(EnclosingFunction { name: "b", offset: 0, size: 8 }));
     }
 }

@@ -24,14 +24,14 @@ pub struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        Progress::of("reading")
+        Progress::new("reading")
     }
 }
 
 impl Progress {
     /// `doing` stands in front of the bar.
     #[allow(clippy::disallowed_methods)] // standard error is only asked what it is
-    pub fn of(doing: &'static str) -> Progress {
+    pub fn new(doing: &'static str) -> Progress {
         Progress {
             doing,
             announcements: 0,

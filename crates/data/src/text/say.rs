@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::visible::{Form, Shown};
+use super::visible::{Form, VisibleWriter};
 
 /// "lapscope: `text`" on standard error. Further lines of it are indented, so that each line of lapscope's that says who
 /// speaks is one. Nobody is told when that fails.
@@ -17,7 +17,8 @@ pub fn say(text: impl Display) {
 #[allow(clippy::disallowed_methods)] // here it is
 pub fn write_stderr(text: &str) {
     let mut line = Vec::with_capacity(text.len());
-    let shown = Shown::new(&mut line, Form::Text { color: false }).write_all(text.as_bytes());
+    let shown =
+        VisibleWriter::new(&mut line, Form::Text { color: false }).write_all(text.as_bytes());
     shown.expect("memory takes everything");
     let _ = io::stderr().lock().write_all(&line);
 }

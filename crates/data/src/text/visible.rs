@@ -1,7 +1,7 @@
 //! What could command a terminal, shown instead of sent.
 //!
 //! Names in a run are somebody else's: a command line, a host, a function may hold escape sequences, or characters that turn
-//! the direction of what is written. Every byte of ours goes out through [`Shown`], which lets pass what is printed, line ends,
+//! the direction of what is written. Every byte of ours goes out through [`VisibleWriter`], which lets pass what is printed, line ends,
 //! tabs, and the colours of [`crate::text::style::Style`].
 
 use std::borrow::Cow;
@@ -63,16 +63,16 @@ pub enum Form {
 
 /// Passes on to `out` what is harmless, and shows the rest.
 #[derive(Debug)]
-pub struct Shown<W> {
+pub struct VisibleWriter<W> {
     out: W,
     form: Form,
     /// The begin of a character whose end is still to come.
     begun: Vec<u8>,
 }
 
-impl<W: Write> Shown<W> {
+impl<W: Write> VisibleWriter<W> {
     pub fn new(out: W, form: Form) -> Self {
-        Shown { out, form, begun: Vec::new() }
+        VisibleWriter { out, form, begun: Vec::new() }
     }
 
     fn write_text(&mut self, text: &str) -> io::Result<()> {
@@ -125,7 +125,7 @@ impl<W: Write> Shown<W> {
     }
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W: Write> Write for VisibleWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
         if self.begun.is_empty() && bytes.iter().all(is_plain) {
@@ -148,7 +148,7 @@ mod tests {
 
     fn written(form: Form, pieces: &[&[u8]]) -> String {
         let mut out = Vec::new();
-        let mut shown = Shown::new(&mut out, form);
+        let mut shown = VisibleWriter::new(&mut out, form);
         pieces.iter().for_each(|piece| shown.write_all(piece).unwrap());
         String::from_utf8(out).unwrap()
     }

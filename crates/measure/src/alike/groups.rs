@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 
 use super::levels::cuts;
-use super::measure::{Compared, Measure, Unit};
+use super::measure::{Compared, Measure, MeasureUnit};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_trace::stats::median;
 
@@ -19,7 +19,7 @@ const NEARLY: f64 = 0.8;
 
 /// Ranks that did alike.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Group {
+pub struct AlikeGroup {
     pub count: usize,
     /// First and last of each stretch of ranks.
     pub ranges: Vec<[Rank; 2]>,
@@ -57,7 +57,7 @@ impl Levels {
         Levels { measure, from }
     }
 
-    fn of(&self, value: i64) -> u8 {
+    fn level(&self, value: i64) -> u8 {
         self.from.partition_point(|&from| from <= value as f64) as u8
     }
 }
@@ -65,10 +65,14 @@ impl Levels {
 type Signature = Vec<u8>;
 
 /// Groups of `ranks`, which are in order; `None` where they are too many to tell anything.
-pub(super) fn find(levels: &[Levels], ranks: &[Compared<'_>], run_ns: Nanos) -> Option<Vec<Group>> {
+pub(super) fn find(
+    levels: &[Levels],
+    ranks: &[Compared<'_>],
+    run_ns: Nanos,
+) -> Option<Vec<AlikeGroup>> {
     let mut signatures: Vec<Signature> = ranks
         .iter()
-        .map(|rank| rank.values.iter().zip(levels).map(|(&value, of)| of.of(value)).collect())
+        .map(|rank| rank.values.iter().zip(levels).map(|(&value, of)| of.level(value)).collect())
         .collect();
     let typical = typical(&signatures)?;
     join_on_hosts(&mut signatures, &typical, ranks);
@@ -85,7 +89,7 @@ pub(super) fn find(levels: &[Levels], ranks: &[Compared<'_>], run_ns: Nanos) -> 
         let values = places.iter().map(|&place| ranks[place].values[at] as f64);
         median(values.collect()).unwrap_or(0.0) as i64
     };
-    let mut groups: Vec<Group> = members
+    let mut groups: Vec<AlikeGroup> = members
         .iter()
         .map(|(signature, places)| {
             let differs = |&at: &usize| signature[at] != typical[at];
@@ -97,8 +101,9 @@ pub(super) fn find(levels: &[Levels], ranks: &[Compared<'_>], run_ns: Nanos) -> 
             group(places, ranks, &on_host, ordered(differences.collect(), run_ns))
         })
         .collect();
-    let weight =
-        |group: &Group| group.differences.first().map_or(f64::INFINITY, |it| it.weight(run_ns));
+    let weight = |group: &AlikeGroup| {
+        group.differences.first().map_or(f64::INFINITY, |it| it.weight(run_ns))
+    };
     groups.sort_by(|a, b| {
         let sizes = b.count.cmp(&a.count).then(a.ranks.cmp(&b.ranks));
         weight(b).total_cmp(&weight(a)).then(sizes)
@@ -159,12 +164,12 @@ fn group(
     ranks: &[Compared<'_>],
     on_host: &HashMap<&str, usize>,
     differences: Vec<Difference>,
-) -> Group {
+) -> AlikeGroup {
     let members = || places.iter().map(|&place| &ranks[place]);
     let hosts: BTreeSet<&str> = members().map(|it| it.host).collect();
     let all: usize = hosts.iter().map(|host| on_host[host]).sum();
     let ranks: Vec<Rank> = members().map(|it| it.rank).collect();
-    Group {
+    AlikeGroup {
         count: places.len(),
         ranges: ranges(&ranks),
         whole_hosts: all == places.len(),
@@ -206,7 +211,7 @@ fn ordered(mut differences: Vec<Difference>, run_ns: Nanos) -> Vec<Difference> {
 
 impl Difference {
     fn is_time(&self) -> bool {
-        self.measure.unit() == Unit::Nanoseconds
+        self.measure.unit() == MeasureUnit::Nanoseconds
     }
 
     /// Of times the fraction of the run time that they differ by; of counts a part of the fraction of the larger.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::overlap::groups::RankRow as OverlapRow;
+use crate::overlap::groups::RankOverlap as OverlapRow;
 use crate::overlap::sums::Cause;
 use crate::totals::RankRow;
 use lapscope_data::model::{Nanos, Rank};
@@ -54,7 +54,7 @@ pub enum Measure {
 
 /// What a measure is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum MeasureUnit {
     Nanoseconds,
     Bytes,
     Requests,
@@ -90,11 +90,11 @@ impl Measure {
         Measure::Bytes,
     ];
 
-    pub fn unit(self) -> Unit {
+    pub fn unit(self) -> MeasureUnit {
         match self {
-            Measure::Requests => Unit::Requests,
-            Measure::Bytes | Measure::SentBytes | Measure::ReceivedBytes => Unit::Bytes,
-            _ => Unit::Nanoseconds,
+            Measure::Requests => MeasureUnit::Requests,
+            Measure::Bytes | Measure::SentBytes | Measure::ReceivedBytes => MeasureUnit::Bytes,
+            _ => MeasureUnit::Nanoseconds,
         }
     }
 }

@@ -10,7 +10,7 @@ fn rank(number: i64, host: &str, computes: i64, requests: i64) -> Compared<'_> {
 }
 
 fn alike(ranks: Vec<Compared<'_>>) -> Alike {
-    Alike::of(&[Measure::Outside, Measure::Collective, Measure::Requests], ranks)
+    Alike::compare(&[Measure::Outside, Measure::Collective, Measure::Requests], ranks)
 }
 
 /// 500 to 507 thousandths, all of them about as often.
@@ -26,7 +26,7 @@ fn range(first: i64, last: i64) -> [Rank; 2] {
 fn one_rank_that_computes_longer_is_named_by_that() {
     let computes = |number| if number == 64 { 655 } else { noise(number) };
     let found = alike((0..128).map(|it| rank(it, "node", computes(it), 100)).collect());
-    assert_eq!((found.verdict, found.ungrouped, found.hosts), (Verdict::Groups, 0, 1));
+    assert_eq!((found.verdict, found.ungrouped, found.hosts), (Likeness::Groups, 0, 1));
     let [typical, other] = found.groups.as_slice() else { panic!("{found:?}") };
     assert_eq!(typical.ranges, [range(0, 63), range(65, 127)]);
     assert!(typical.differences.is_empty());
@@ -59,12 +59,12 @@ fn a_node_is_one_group_though_its_ranks_differ_in_more() {
 #[test]
 fn ranks_that_are_all_alike_and_ranks_that_only_spread() {
     let same = alike((0..100).map(|it| rank(it, "node", noise(it), 100)).collect());
-    assert_eq!((same.verdict, same.groups.len()), (Verdict::Alike, 1));
+    assert_eq!((same.verdict, same.groups.len()), (Likeness::Alike, 1));
     let spread = alike((0..100).map(|it| rank(it, "node", 400 + 37 * it % 100, 100)).collect());
-    assert_eq!(spread.verdict, Verdict::Spread);
+    assert_eq!(spread.verdict, Likeness::Spread);
     let few = alike((0..8).map(|it| rank(it, "node", 100 * it, 100)).collect());
-    assert_eq!((few.verdict, few.groups.len(), few.distributions.len()), (Verdict::Few, 0, 3));
-    assert_eq!(alike(Vec::new()).verdict, Verdict::Few);
+    assert_eq!((few.verdict, few.groups.len(), few.distributions.len()), (Likeness::Few, 0, 3));
+    assert_eq!(alike(Vec::new()).verdict, Likeness::Few);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn too_many_kinds_are_no_groups() {
     let requests = |number: i64| 100 * (1 + number % 7);
     let ranks = (0..140).map(|it| rank(it, "node", 300 + 50 * (it / 7 % 6), requests(it)));
     let found = alike(ranks.collect());
-    assert_eq!((found.verdict, found.ungrouped), (Verdict::Different, 140));
+    assert_eq!((found.verdict, found.ungrouped), (Likeness::Different, 140));
     assert!(found.groups.is_empty() && found.distributions.len() == 3);
 }
 
@@ -118,5 +118,5 @@ fn ten_thousand_ranks_on_as_many_nodes() {
     let hosts: Vec<String> = (0..10_000).map(|node| format!("n{node}")).collect();
     let ranks = (0..10_000).map(|it| rank(it, &hosts[it as usize], noise(it), 100 + it % 3 * 100));
     let found = alike(ranks.collect());
-    assert_eq!((found.verdict, found.groups.len()), (Verdict::Groups, 3));
+    assert_eq!((found.verdict, found.groups.len()), (Likeness::Groups, 3));
 }

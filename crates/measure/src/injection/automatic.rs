@@ -11,7 +11,7 @@ use lapscope_trace::injected::page::{Page, Saving};
 pub struct Automatic {
     pub ranks: usize,
     /// What was in force at the end, on most ranks first.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<FinalMode>,
     /// Shares of the time of all ranks: cost that bought nothing, and what exploring lost against the program as it is.
     pub spent: f64,
     pub lost: f64,
@@ -23,7 +23,7 @@ pub struct Automatic {
 
 /// Ranks at whose end the same way was in force.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct FinalMode {
     pub mode: String,
     pub interval_us: Option<u64>,
     pub ranks: usize,
@@ -33,7 +33,7 @@ pub struct Outcome {
 
 impl Automatic {
     /// `None`: there are no pages.
-    pub fn of(mut pages: Vec<Page>) -> Option<Automatic> {
+    pub fn from_pages(mut pages: Vec<Page>) -> Option<Automatic> {
         pages.sort_by_key(|page| (page.world, page.rank));
         let page = pages.first()?.clone();
         let seconds: f64 = pages.iter().map(|page| page.seconds).sum();
@@ -49,15 +49,15 @@ impl Automatic {
     }
 }
 
-fn outcomes(pages: &[Page]) -> Vec<Outcome> {
+fn outcomes(pages: &[Page]) -> Vec<FinalMode> {
     let mut groups: BTreeMap<(&str, Option<u64>), Vec<&Page>> = BTreeMap::new();
     for page in pages {
         let arm = &page.arms[page.in_force];
         groups.entry((&arm.mode, arm.interval_us)).or_default().push(page);
     }
-    let mut outcomes: Vec<Outcome> = groups
+    let mut outcomes: Vec<FinalMode> = groups
         .into_iter()
-        .map(|((mode, interval_us), pages)| Outcome {
+        .map(|((mode, interval_us), pages)| FinalMode {
             mode: mode.to_owned(),
             interval_us,
             ranks: pages.len(),
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn ranks_are_told_together() {
         let pages = vec![page(3, 0, 0.3), page(2, 1, 0.2), page(1, 1, 0.4), page(0, 1, 0.3)];
-        let automatic = Automatic::of(pages).expect("pages");
+        let automatic = Automatic::from_pages(pages).expect("pages");
         assert_eq!((automatic.ranks, automatic.sites_left_out, automatic.page.rank), (4, 1, 0));
         assert!((automatic.spent - 0.01).abs() < 1e-12);
         let most = &automatic.outcomes[0];
@@ -121,6 +121,6 @@ mod tests {
         let gain = most.gain.expect("a gain");
         assert!((gain.share, gain.low, gain.high) == (0.3, 0.1, 0.5), "{gain:?}");
         assert_eq!(automatic.outcomes[1].gain, None);
-        assert_eq!(Automatic::of(Vec::new()), None);
+        assert_eq!(Automatic::from_pages(Vec::new()), None);
     }
 }

@@ -17,14 +17,14 @@ pub struct Slot {
 
 /// Two slots in a row, of which chance has switched one on. A slot without units is not there.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Pair {
+pub struct SlotPair {
     pub off: Slot,
     pub on: Slot,
 }
 
 /// How amounts per unit are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum ComparisonScale {
     /// Off minus on.
     Difference,
     /// Natural logarithm of off over on.
@@ -32,15 +32,15 @@ pub enum Scale {
 }
 
 /// What amounts per unit are more without injection than with it. `None`: an arm is empty, or there is a single pair.
-pub fn compare(pairs: &[Pair], scale: Scale) -> Option<Interval> {
+pub fn compare(pairs: &[SlotPair], scale: ComparisonScale) -> Option<Interval> {
     let mut pairs = pairs.to_vec();
-    let arms = Arms::of(&pairs)?;
+    let arms = Arms::sum(&pairs)?;
     let kept = draw_in_outliers(&mut pairs, &arms, scale);
     let ratios = arms.means(&pairs);
     let parts = parts_of_pairs(&pairs, &arms.slopes(ratios, scale)?, ratios);
     let estimate = match scale {
-        Scale::Difference => ratios.off - ratios.on,
-        Scale::Logarithm => (ratios.off / ratios.on).ln(),
+        ComparisonScale::Difference => ratios.off - ratios.on,
+        ComparisonScale::Logarithm => (ratios.off / ratios.on).ln(),
     };
     let count = parts.len() as f64;
     let squares: f64 = parts.iter().map(|part| part.powi(2)).sum();
@@ -63,25 +63,27 @@ struct Arms {
 }
 
 impl Arms {
-    fn of(pairs: &[Pair]) -> Option<Arms> {
-        let sum = |arm: fn(&Pair) -> Slot| pairs.iter().map(|pair| arm(pair).units).sum::<f64>();
+    fn sum(pairs: &[SlotPair]) -> Option<Arms> {
+        let sum =
+            |arm: fn(&SlotPair) -> Slot| pairs.iter().map(|pair| arm(pair).units).sum::<f64>();
         let units = Both { off: sum(|pair| pair.off), on: sum(|pair| pair.on) };
         let count = pairs.len() as f64;
         (pairs.len() > 1 && units.off > 0.0 && units.on > 0.0).then_some(Arms { count, units })
     }
 
     /// Amounts per unit.
-    fn means(&self, pairs: &[Pair]) -> Both {
-        let sum = |arm: fn(&Pair) -> Slot| pairs.iter().map(|pair| arm(pair).amount).sum::<f64>();
+    fn means(&self, pairs: &[SlotPair]) -> Both {
+        let sum =
+            |arm: fn(&SlotPair) -> Slot| pairs.iter().map(|pair| arm(pair).amount).sum::<f64>();
         Both { off: sum(|pair| pair.off) / self.units.off, on: sum(|pair| pair.on) / self.units.on }
     }
 
     /// By how much a pair's part grows with the amount of its slot that is off, and falls with that of the other.
-    fn slopes(&self, ratios: Both, scale: Scale) -> Option<Both> {
+    fn slopes(&self, ratios: Both, scale: ComparisonScale) -> Option<Both> {
         let (off, on) = (self.count / self.units.off, self.count / self.units.on);
         match scale {
-            Scale::Difference => Some(Both { off, on }),
-            Scale::Logarithm => (ratios.off > 0.0 && ratios.on > 0.0)
+            ComparisonScale::Difference => Some(Both { off, on }),
+            ComparisonScale::Logarithm => (ratios.off > 0.0 && ratios.on > 0.0)
                 .then(|| Both { off: off / ratios.off, on: on / ratios.on }),
         }
     }
@@ -89,8 +91,8 @@ impl Arms {
 
 /// By how much the difference between the arms would be more if all pairs were like this one; 0 in the mean when `ratios`
 /// are the arms' means.
-fn parts_of_pairs(pairs: &[Pair], slopes: &Both, ratios: Both) -> Vec<f64> {
-    let part = |pair: &Pair| {
+fn parts_of_pairs(pairs: &[SlotPair], slopes: &Both, ratios: Both) -> Vec<f64> {
+    let part = |pair: &SlotPair| {
         slopes.off * (pair.off.amount - ratios.off * pair.off.units)
             - slopes.on * (pair.on.amount - ratios.on * pair.on.units)
     };
@@ -105,7 +107,7 @@ const FAR: f64 = 4.0;
 ///
 /// A slot in which somebody else had the processor is on or off by chance, so outliers fall on both sides alike, and
 /// drawing them in moves the estimate to neither. Where they do not, they are the effect itself, and are left.
-fn draw_in_outliers(pairs: &mut [Pair], arms: &Arms, scale: Scale) -> f64 {
+fn draw_in_outliers(pairs: &mut [SlotPair], arms: &Arms, scale: ComparisonScale) -> f64 {
     let ratios = Both { off: usual(pairs, |pair| pair.off), on: usual(pairs, |pair| pair.on) };
     // A logarithm needs something to be a logarithm of.
     let Some(slopes) = arms.slopes(ratios, scale) else { return 1.0 };
@@ -134,7 +136,7 @@ fn draw_in_outliers(pairs: &mut [Pair], arms: &Arms, scale: Scale) -> f64 {
 }
 
 /// The amount per unit that as many units exceed as do not.
-fn usual(pairs: &[Pair], arm: fn(&Pair) -> Slot) -> f64 {
+fn usual(pairs: &[SlotPair], arm: fn(&SlotPair) -> Slot) -> f64 {
     let slots = pairs.iter().map(arm).filter(|slot| slot.units > 0.0);
     let mut slots: Vec<(f64, f64)> =
         slots.map(|slot| (slot.amount / slot.units, slot.units)).collect();
@@ -145,15 +147,15 @@ fn usual(pairs: &[Pair], arm: fn(&Pair) -> Slot) -> f64 {
 mod tests {
     use super::*;
 
-    fn pair(off: f64, on: f64) -> Pair {
-        Pair { off: Slot { units: 1.0, amount: off }, on: Slot { units: 1.0, amount: on } }
+    fn pair(off: f64, on: f64) -> SlotPair {
+        SlotPair { off: Slot { units: 1.0, amount: off }, on: Slot { units: 1.0, amount: on } }
     }
 
     /// Differences of 1, 3, 3 and 5: their mean is 3, its standard error sqrt(8/3/4).
     #[test]
     fn the_interval_of_a_mean_difference() {
         let pairs = [pair(11.0, 10.0), pair(23.0, 20.0), pair(8.0, 5.0), pair(12.0, 7.0)];
-        let found = compare(&pairs, Scale::Difference).unwrap();
+        let found = compare(&pairs, ComparisonScale::Difference).unwrap();
         assert!((found.estimate - 3.0).abs() < 1e-12);
         let reach = (8.0_f64 / 12.0).sqrt() * student_975(3.0);
         assert!((found.high - found.estimate - reach).abs() < 1e-12, "{found:?}");
@@ -165,12 +167,12 @@ mod tests {
     fn units_weigh() {
         let slot = |units, amount| Slot { units, amount };
         let pairs = [
-            Pair { off: slot(4.0, 20.0), on: slot(1.0, 4.0) },
-            Pair { off: slot(1.0, 10.0), on: slot(3.0, 6.0) },
+            SlotPair { off: slot(4.0, 20.0), on: slot(1.0, 4.0) },
+            SlotPair { off: slot(1.0, 10.0), on: slot(3.0, 6.0) },
         ];
-        let difference = compare(&pairs, Scale::Difference).unwrap();
+        let difference = compare(&pairs, ComparisonScale::Difference).unwrap();
         assert!((difference.estimate - 3.5).abs() < 1e-12);
-        let logarithm = compare(&pairs, Scale::Logarithm).unwrap();
+        let logarithm = compare(&pairs, ComparisonScale::Logarithm).unwrap();
         assert!((logarithm.estimate - (6.0_f64 / 2.5).ln()).abs() < 1e-12);
     }
 
@@ -179,7 +181,7 @@ mod tests {
     fn a_single_outlier_is_drawn_in() {
         let mut pairs = [pair(12.0, 10.0), pair(14.0, 10.0)].repeat(10);
         pairs.push(pair(1010.0, 10.0));
-        let found = compare(&pairs, Scale::Difference).unwrap();
+        let found = compare(&pairs, ComparisonScale::Difference).unwrap();
         // The usual difference is 4, and half of the others are 2 away from that.
         let drawn_in = 4.0 + FAR * 1.4826 * 2.0;
         assert!((found.estimate - (20.0 * 3.0 + drawn_in) / 21.0).abs() < 1e-9, "{found:?}");
@@ -191,25 +193,25 @@ mod tests {
     fn an_outlier_among_slots_of_many_lengths() {
         let slot =
             |units: usize, each: f64| Slot { units: units as f64, amount: units as f64 * each };
-        let mut pairs: Vec<Pair> = (0..40)
-            .map(|at| Pair {
+        let mut pairs: Vec<SlotPair> = (0..40)
+            .map(|at| SlotPair {
                 off: slot(at % 5, 20.0 + (at % 3) as f64),
                 on: slot((at + 2) % 5, 10.0 + (at % 2) as f64),
             })
             .collect();
-        let undisturbed = compare(&pairs, Scale::Difference).unwrap();
+        let undisturbed = compare(&pairs, ComparisonScale::Difference).unwrap();
         pairs[4].on.amount += 1e6;
-        let found = compare(&pairs, Scale::Difference).unwrap();
+        let found = compare(&pairs, ComparisonScale::Difference).unwrap();
         assert!((found.estimate - undisturbed.estimate).abs() < 0.5, "{undisturbed:?} {found:?}");
         assert!(found.high - found.low < 4.0, "{found:?}");
     }
 
     #[test]
     fn an_empty_arm_tells_nothing() {
-        assert_eq!(compare(&[], Scale::Difference), None);
-        assert_eq!(compare(&[pair(1.0, 1.0)], Scale::Difference), None);
-        let only_off = Pair { off: Slot { units: 1.0, amount: 1.0 }, on: Slot::default() };
-        assert_eq!(compare(&[only_off; 9], Scale::Difference), None);
-        assert_eq!(compare(&[pair(0.0, 1.0); 9], Scale::Logarithm), None);
+        assert_eq!(compare(&[], ComparisonScale::Difference), None);
+        assert_eq!(compare(&[pair(1.0, 1.0)], ComparisonScale::Difference), None);
+        let only_off = SlotPair { off: Slot { units: 1.0, amount: 1.0 }, on: Slot::default() };
+        assert_eq!(compare(&[only_off; 9], ComparisonScale::Difference), None);
+        assert_eq!(compare(&[pair(0.0, 1.0); 9], ComparisonScale::Logarithm), None);
     }
 }

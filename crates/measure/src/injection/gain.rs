@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::estimate::{compare, Pair, Scale, Slot};
+use super::estimate::{compare, ComparisonScale, Slot, SlotPair};
 use lapscope_data::model::Nanos;
 use lapscope_trace::injected::arms::{ArmCell, Arms, CellPair};
 use lapscope_trace::stats::Interval;
@@ -18,7 +18,7 @@ const ITERATIONS_A_SLOT: i64 = 4;
 /// What the numbers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum GainVerdict {
     /// The whole interval is above zero.
     Gain,
     /// The interval contains zero.
@@ -33,13 +33,13 @@ pub enum Verdict {
     SwitchedOff,
 }
 
-impl Verdict {
-    fn of(interval: Option<Interval>) -> Verdict {
+impl GainVerdict {
+    fn judge(interval: Option<Interval>) -> GainVerdict {
         match interval {
-            None => Verdict::NotEnoughSlots,
-            Some(interval) if interval.low > 0.0 => Verdict::Gain,
-            Some(interval) if interval.high < 0.0 => Verdict::Loss,
-            Some(_) => Verdict::NoMeasurableGain,
+            None => GainVerdict::NotEnoughSlots,
+            Some(interval) if interval.low > 0.0 => GainVerdict::Gain,
+            Some(interval) if interval.high < 0.0 => GainVerdict::Loss,
+            Some(_) => GainVerdict::NoMeasurableGain,
         }
     }
 }
@@ -47,7 +47,7 @@ impl Verdict {
 /// What the requests of a call site gained. Positive is time saved; the interval is that of 95 % confidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
-    pub verdict: Verdict,
+    pub verdict: GainVerdict,
     pub requests_on: u64,
     pub requests_off: u64,
     /// Slots that have such requests.
@@ -72,7 +72,7 @@ pub struct Gain {
 /// the time that it takes without injection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WholeGain {
-    pub verdict: Verdict,
+    pub verdict: GainVerdict,
     pub slots_on: u64,
     pub slots_off: u64,
     pub estimate: Option<f64>,
@@ -92,11 +92,11 @@ pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos, policy: bool) -> Ga
         (sum(arm) > 0).then(|| Nanos((ns / sum(arm) as f64).round() as i64))
     };
     let slot = |cell: &ArmCell| Slot { units: cell.requests as f64, amount: cell.exposed_ns };
-    let slots: Vec<Pair> =
-        pairs.values().map(|[off, on]| Pair { off: slot(off), on: slot(on) }).collect();
+    let slots: Vec<SlotPair> =
+        pairs.values().map(|[off, on]| SlotPair { off: slot(off), on: slot(on) }).collect();
     let (slots_off, slots_on) = count(&slots);
     let interval = enough(slots_off, slots_on)
-        .then(|| compare(&slots, Scale::Difference))
+        .then(|| compare(&slots, ComparisonScale::Difference))
         .flatten()
         .map(|interval| interval.map(|ns| ns - cost.0 as f64));
     let (requests_off, requests_on) = (sum(0), sum(1));
@@ -104,7 +104,7 @@ pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos, policy: bool) -> Ga
     let each = interval.map(nanos);
     let all = interval.map(|interval| nanos(interval.map(|ns| ns * requests)));
     Gain {
-        verdict: if policy { Verdict::of(interval) } else { Verdict::SwitchedOff },
+        verdict: if policy { GainVerdict::judge(interval) } else { GainVerdict::SwitchedOff },
         requests_on,
         requests_off,
         slots_on,
@@ -125,8 +125,9 @@ fn nanos(interval: Interval) -> [Nanos; 3] {
     [interval.estimate, interval.low, interval.high].map(|ns| Nanos(ns.round() as i64))
 }
 
-fn count(pairs: &[Pair]) -> (u64, u64) {
-    let slots = |arm: fn(&Pair) -> Slot| pairs.iter().filter(|pair| arm(pair).units > 0.0).count();
+fn count(pairs: &[SlotPair]) -> (u64, u64) {
+    let slots =
+        |arm: fn(&SlotPair) -> Slot| pairs.iter().filter(|pair| arm(pair).units > 0.0).count();
     (slots(|pair| pair.off) as u64, slots(|pair| pair.on) as u64)
 }
 
@@ -143,11 +144,12 @@ pub fn of_program<S: Copy + Eq + Hash>(arms: &Arms<S>) -> WholeGain {
     let slot = arms.slot();
     let is_too_long = iteration_ns.is_some_and(|iteration| iteration > slot);
     let interval = (enough(slots_off, slots_on) && !is_too_long)
-        .then(|| compare(&pairs, Scale::Logarithm))
+        .then(|| compare(&pairs, ComparisonScale::Logarithm))
         .flatten()
         // A logarithm of off over on; 1 - on / off is what is saved.
         .map(|interval| interval.map(|log| 1.0 - (-log).exp()));
-    let verdict = if is_too_long { Verdict::IterationsTooLong } else { Verdict::of(interval) };
+    let verdict =
+        if is_too_long { GainVerdict::IterationsTooLong } else { GainVerdict::judge(interval) };
     WholeGain {
         verdict,
         slots_on,
@@ -160,8 +162,8 @@ pub fn of_program<S: Copy + Eq + Hash>(arms: &Arms<S>) -> WholeGain {
     }
 }
 
-fn steps_by_pair<S: Copy + Eq + Hash>(arms: &Arms<S>) -> Vec<Pair> {
-    let mut pairs: BTreeMap<i64, Pair> = BTreeMap::new();
+fn steps_by_pair<S: Copy + Eq + Hash>(arms: &Arms<S>) -> Vec<SlotPair> {
+    let mut pairs: BTreeMap<i64, SlotPair> = BTreeMap::new();
     for site in arms.sites() {
         let cells = arms.of_site(*site);
         let steps: u64 = cells.values().flatten().map(|cell| cell.steps).sum();
@@ -180,11 +182,11 @@ fn steps_by_pair<S: Copy + Eq + Hash>(arms: &Arms<S>) -> Vec<Pair> {
 
 /// A length of slots that would tell more: longer where iterations do not fit in, shorter where there were too few and
 /// several iterations still fit in.
-fn suggest(verdict: Verdict, slot: Nanos, iteration: Option<Nanos>) -> Option<i64> {
+fn suggest(verdict: GainVerdict, slot: Nanos, iteration: Option<Nanos>) -> Option<i64> {
     let wanted = round_up_ms(Nanos(iteration?.0.saturating_mul(ITERATIONS_A_SLOT)));
     match verdict {
-        Verdict::IterationsTooLong => Some(wanted),
-        Verdict::NotEnoughSlots if wanted * 1_000_000 < slot.0 => Some(wanted),
+        GainVerdict::IterationsTooLong => Some(wanted),
+        GainVerdict::NotEnoughSlots if wanted * 1_000_000 < slot.0 => Some(wanted),
         _ => None,
     }
 }

@@ -7,19 +7,19 @@ use lapscope_trace::Locality;
 
 /// A time unit of LogGOPSim's parameters and schedules, which are whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unit {
+pub enum SimulatorUnit {
     Nanoseconds,
     /// G of today's networks is less than a nanosecond.
     #[default]
     Picoseconds,
 }
 
-impl Unit {
+impl SimulatorUnit {
     /// So many of it are a nanosecond.
     pub fn per_ns(self) -> u64 {
         match self {
-            Unit::Nanoseconds => 1,
-            Unit::Picoseconds => 1000,
+            SimulatorUnit::Nanoseconds => 1,
+            SimulatorUnit::Picoseconds => 1000,
         }
     }
 }
@@ -48,7 +48,7 @@ fn slope(loggps: &LogGps) -> f64 {
 /// Flags of LogGOPSim (github.com/spcl/LogGOPSim; simulator.ggo of 2009 to 2025 has them as integers): a message takes
 /// o + L + o and (s - 1) times the larger of G and O; one of more than S bytes waits for its receive, without any message
 /// back.
-pub fn loggopsim(loggps: &LogGps, unit: Unit) -> Exported {
+pub fn loggopsim(loggps: &LogGps, unit: SimulatorUnit) -> Exported {
     let first = &loggps.segments[0];
     let whole = |ns: f64| (ns * unit.per_ns() as f64).round().max(0.0);
     let overhead = (loggps.send_overhead(1) + loggps.receive_overhead(1)) / 2.0;
@@ -196,15 +196,15 @@ mod tests {
 
     #[test]
     fn flags_of_loggopsim() {
-        let exported = loggopsim(&network(), Unit::Picoseconds);
+        let exported = loggopsim(&network(), SimulatorUnit::Picoseconds);
         // (2 us + 1048575 * 0.25 ns) / 1048575 bytes
         assert_eq!(exported.text, "-L 1000000 -o 250000 -g 700000 -G 252 -O 0 -S 8000\n");
         assert_eq!(exported.notes, Vec::<String>::new());
-        let coarse = loggopsim(&network(), Unit::Nanoseconds);
+        let coarse = loggopsim(&network(), SimulatorUnit::Nanoseconds);
         assert_eq!(coarse.text, "-L 1000 -o 250 -g 700 -G 0 -O 0 -S 8000\n");
         assert!(coarse.notes[0].contains("take picoseconds"), "{:?}", coarse.notes);
         let unlimited = LogGps { eager_limit_bytes: None, ..network() };
-        assert!(loggopsim(&unlimited, Unit::default()).text.ends_with("-S 2147483647\n"));
+        assert!(loggopsim(&unlimited, SimulatorUnit::default()).text.ends_with("-S 2147483647\n"));
     }
 
     #[test]

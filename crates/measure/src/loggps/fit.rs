@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::line::{Line, Measured};
-use super::read::{Exchange, Exchanges, Kind, Late};
-use super::segments::{self, Point};
+use super::line::{Line, WeightedPoint};
+use super::read::{Exchange, ExchangeKind, Exchanges, Late};
+use super::segments::{self, SizePoint};
 use super::{LogGps, Overhead, Residual, Segment};
 use lapscope_trace::stats::{quantile, Interval};
 use lapscope_trace::Locality;
@@ -26,10 +26,10 @@ const SENDER_BOUND: f64 = 1.15;
 /// The parameters of a locality. `None` where too few exchanges tell.
 pub fn fit(locality: Locality, exchanges: &Exchanges) -> Option<LogGps> {
     let eager_limit_bytes = eager_limit(&exchanges.late);
-    let sizes = Sizes::of(&exchanges.round_trips, eager_limit_bytes);
+    let sizes = Sizes::collect(&exchanges.round_trips, eager_limit_bytes);
     let points = sizes.points(&mut Pick::of_share(Share::Quantile(QUANTILE)));
     let bounds = segments::bounds(&points, eager_limit_bytes);
-    let solutions = Solutions::of(&sizes, &points, &bounds)?;
+    let solutions = Solutions::solve(&sizes, &points, &bounds)?;
     let segments = (0..bounds.len()).map(|number| solutions.segment(number, &points, &bounds));
     let mut found = LogGps {
         locality,
@@ -57,7 +57,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(exchanges: &[Exchange], eager_limit: Option<u64>) -> Sizes {
+    fn collect(exchanges: &[Exchange], eager_limit: Option<u64>) -> Sizes {
         let mut by_size: BTreeMap<u64, [Vec<Exchange>; 4]> = BTreeMap::new();
         for exchange in exchanges {
             by_size.entry(exchange.bytes).or_default()[exchange.kind as usize].push(*exchange);
@@ -65,7 +65,7 @@ impl Sizes {
         Sizes { by_size, eager_limit }
     }
 
-    fn points(&self, pick: &mut Pick) -> Vec<Point> {
+    fn points(&self, pick: &mut Pick) -> Vec<SizePoint> {
         let is_eager = |bytes: u64| self.eager_limit.map_or(true, |limit| bytes <= limit);
         self.by_size
             .iter()
@@ -77,39 +77,48 @@ impl Sizes {
 /// Hoefler and others 2007, section 3: g + (s - 1) G = (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1), and
 /// o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d where d is longer than all the rest. Above S, where a message would move
 /// within that time, the overheads are those of the posts.
-fn point(bytes: u64, kinds: &[Vec<Exchange>; 4], is_eager: bool, pick: &mut Pick) -> Option<Point> {
-    let of = |kind: Kind| kinds[kind as usize].as_slice();
-    let (ones, bursts, delayed, away) =
-        (of(Kind::One), of(Kind::Burst), of(Kind::Delayed), of(Kind::Away));
+fn point(
+    bytes: u64,
+    kinds: &[Vec<Exchange>; 4],
+    is_eager: bool,
+    pick: &mut Pick,
+) -> Option<SizePoint> {
+    let of = |kind: ExchangeKind| kinds[kind as usize].as_slice();
+    let (ones, bursts, delayed, away) = (
+        of(ExchangeKind::One),
+        of(ExchangeKind::Burst),
+        of(ExchangeKind::Delayed),
+        of(ExchangeKind::Away),
+    );
     // sizes of the search for S have nothing else
     let is_whole = ones.len() >= FEWEST && !bursts.is_empty();
     if !is_whole || is_eager && (delayed.is_empty() || away.is_empty()) {
         return None;
     }
-    let round_trip = pick.of(ones, |one| one.total)?;
+    let round_trip = pick.pick(ones, |one| one.total)?;
     let others = |all: &[Exchange]| all.first().map(|one| f64::from(one.messages) - 1.0);
     let by_delays = others(delayed).filter(|&n| is_eager && n > 0.0).and_then(|n| {
-        let without_delays = pick.of(delayed, |one| one.total - one.delays)?;
+        let without_delays = pick.pick(delayed, |one| one.total - one.delays)?;
         Some((without_delays - round_trip) / n).filter(|&send| send > 0.0)
     });
     let send = match by_delays {
         Some(send) => send,
-        None => pick.of(ones, |one| one.posts)?,
+        None => pick.pick(ones, |one| one.posts)?,
     };
-    let receive = match pick.of(away, |one| one.answer).filter(|_| is_eager) {
+    let receive = match pick.pick(away, |one| one.answer).filter(|_| is_eager) {
         Some(receive) => receive,
-        None => pick.of(ones, |one| one.receive_post)?,
+        None => pick.pick(ones, |one| one.receive_post)?,
     };
     let gap = others(bursts).filter(|&n| n > 0.0).and_then(|n| {
-        let each = (pick.of(bursts, |one| one.total)? - round_trip) / n;
-        let spacing = pick.of(bursts, |one| one.delays)? / n;
-        let post = pick.of(bursts, |one| one.posts)? / (n + 1.0);
+        let each = (pick.pick(bursts, |one| one.total)? - round_trip) / n;
+        let spacing = pick.pick(bursts, |one| one.delays)? / n;
+        let post = pick.pick(bursts, |one| one.posts)? / (n + 1.0);
         // the recorder's own time between two posts is hidden only where something else takes longer
         let is_sender_bound = each <= SENDER_BOUND * (post + spacing);
         Some((if is_sender_bound { each - spacing } else { each }, n))
     });
     let weight = pick.weight();
-    Some(Point { bytes, transfer: round_trip / 2.0, send, receive, gap, weight })
+    Some(SizePoint { bytes, transfer: round_trip / 2.0, send, receive, gap, weight })
 }
 
 /// Which value stands for repetitions.
@@ -123,7 +132,7 @@ enum Share {
 
 impl Share {
     /// `sorted` rises.
-    fn of(self, sorted: &[f64]) -> Option<f64> {
+    fn quantile(self, sorted: &[f64]) -> Option<f64> {
         match self {
             Share::Quantile(share) => quantile(sorted, share),
             Share::BelowAll => {
@@ -146,13 +155,13 @@ impl Pick {
         Pick { share, random: None }
     }
 
-    fn of(&mut self, all: &[Exchange], value: impl Fn(&Exchange) -> f64) -> Option<f64> {
+    fn pick(&mut self, all: &[Exchange], value: impl Fn(&Exchange) -> f64) -> Option<f64> {
         let mut values: Vec<f64> = match &mut self.random {
             None => all.iter().map(value).collect(),
             Some(random) => all.iter().map(|_| value(&all[random.below(all.len())])).collect(),
         };
         values.sort_unstable_by(f64::total_cmp);
-        self.share.of(&values)
+        self.share.quantile(&values)
     }
 
     fn weight(&mut self) -> f64 {
@@ -184,12 +193,12 @@ impl Random {
 /// Plain values of all parameters.
 struct Solution {
     latency: f64,
-    segments: Vec<Lines>,
+    segments: Vec<SegmentLines>,
 }
 
 /// Of one segment, nanoseconds and nanoseconds a byte.
 #[derive(Default)]
-struct Lines {
+struct SegmentLines {
     send: Line,
     receive: Line,
     gap: Line,
@@ -198,10 +207,10 @@ struct Lines {
 }
 
 impl Solution {
-    fn of(points: &[Point], bounds: &[u64]) -> Option<Solution> {
+    fn solve(points: &[SizePoint], bounds: &[u64]) -> Option<Solution> {
         let mut solution = Solution { latency: 0.0, segments: Vec::new() };
         for (number, part) in segments::parts(points, bounds).into_iter().enumerate() {
-            let mut lines = Lines::of(part, solution.latency)?;
+            let mut lines = SegmentLines::fit(part, solution.latency)?;
             if number == 0 {
                 solution.latency = lines.network.base.max(0.0);
                 lines.network.base -= solution.latency;
@@ -212,27 +221,27 @@ impl Solution {
     }
 }
 
-impl Lines {
+impl SegmentLines {
     /// `latency`: as far as it is known already.
-    fn of(part: &[Point], latency: f64) -> Option<Lines> {
+    fn fit(part: &[SizePoint], latency: f64) -> Option<SegmentLines> {
         let (send, receive) =
             (overhead(part, |point| point.send)?, overhead(part, |point| point.receive)?);
-        let network = |point: &Point| {
+        let network = |point: &SizePoint| {
             let bytes = point.bytes as f64;
-            Measured {
+            WeightedPoint {
                 x: super::behind_first(point.bytes),
                 y: point.transfer - send.at(bytes) - receive.at(bytes) - latency,
                 sigma: point.transfer / point.weight.sqrt(),
             }
         };
         let network = Line::of_differences(&part.iter().map(network).collect::<Vec<_>>())?;
-        let gaps: Vec<Measured> = part.iter().filter_map(gap).collect();
-        Some(Lines { send, receive, gap: Line::through(&gaps).unwrap_or_default(), network })
+        let gaps: Vec<WeightedPoint> = part.iter().filter_map(gap).collect();
+        Some(SegmentLines { send, receive, gap: Line::through(&gaps).unwrap_or_default(), network })
     }
 }
 
-fn overhead(part: &[Point], of: fn(&Point) -> f64) -> Option<Line> {
-    let measured = |point: &Point| Measured {
+fn overhead(part: &[SizePoint], of: fn(&SizePoint) -> f64) -> Option<Line> {
+    let measured = |point: &SizePoint| WeightedPoint {
         x: point.bytes as f64,
         y: of(point),
         sigma: (of(point) + point.transfer * LITTLE) / point.weight.sqrt(),
@@ -241,10 +250,10 @@ fn overhead(part: &[Point], of: fn(&Point) -> f64) -> Option<Line> {
 }
 
 /// The difference of two times, which may be off as they may.
-fn gap(point: &Point) -> Option<Measured> {
+fn gap(point: &SizePoint) -> Option<WeightedPoint> {
     let (y, messages) = point.gap?;
     let sigma = (y.max(0.0) + 2.0 * point.transfer / messages) / point.weight.sqrt();
-    Some(Measured { x: super::behind_first(point.bytes), y, sigma })
+    Some(WeightedPoint { x: super::behind_first(point.bytes), y, sigma })
 }
 
 /// The parameters, and what else they could be.
@@ -256,13 +265,13 @@ struct Solutions {
 }
 
 impl Solutions {
-    fn of(sizes: &Sizes, points: &[Point], bounds: &[u64]) -> Option<Solutions> {
-        let by = |mut pick: Pick| Solution::of(&sizes.points(&mut pick), bounds);
+    fn solve(sizes: &Sizes, points: &[SizePoint], bounds: &[u64]) -> Option<Solutions> {
+        let by = |mut pick: Pick| Solution::solve(&sizes.points(&mut pick), bounds);
         let shares = OTHER_QUANTILES.map(Share::Quantile).into_iter().chain([Share::BelowAll]);
         let drawn =
             |seed| Pick { random: Some(Random(seed)), ..Pick::of_share(Share::Quantile(QUANTILE)) };
         Some(Solutions {
-            best: Solution::of(points, bounds)?,
+            best: Solution::solve(points, bounds)?,
             extremes: shares.filter_map(|share| by(Pick::of_share(share))).collect(),
             resampled: (1..=RESAMPLED).filter_map(|seed| by(drawn(seed))).collect(),
         })
@@ -282,8 +291,8 @@ impl Solutions {
         }
     }
 
-    fn segment(&self, number: usize, points: &[Point], bounds: &[u64]) -> Segment {
-        let line = |of: fn(&Lines) -> Line| {
+    fn segment(&self, number: usize, points: &[SizePoint], bounds: &[u64]) -> Segment {
+        let line = |of: fn(&SegmentLines) -> Line| {
             let base = self.around(|solution| of(&solution.segments[number]).base);
             (base, self.around(|solution| of(&solution.segments[number]).slope))
         };
@@ -307,8 +316,8 @@ impl Solutions {
     }
 }
 
-fn residual(found: &LogGps, points: &[Point]) -> Option<Residual> {
-    let off = |point: &Point| {
+fn residual(found: &LogGps, points: &[SizePoint]) -> Option<Residual> {
+    let off = |point: &SizePoint| {
         let off = (found.transfer(point.bytes) - point.transfer).abs() / point.transfer;
         (off, point.bytes)
     };

@@ -60,21 +60,21 @@ fn truth_of(bytes: u64) -> Truth {
 }
 
 /// As interposer/calibrate/round_trips.c would make it.
-fn exchange(kind: Kind, bytes: u64, noise: &mut Noise) -> Exchange {
+fn exchange(kind: ExchangeKind, bytes: u64, noise: &mut Noise) -> Exchange {
     let truth = truth_of(bytes);
     let s = bytes as f64;
     let (o_s, o_r) = (truth.send.0 + truth.send.1 * s, truth.receive.0 + truth.receive.1 * s);
     let network = truth.latency + truth.handshake + truth.wire * (s - 1.0);
     let round_trip = 2.0 * (o_s + network + o_r);
     let delay = 3.0 * round_trip;
-    let messages = if matches!(kind, Kind::Burst | Kind::Delayed) { 8 } else { 1 };
+    let messages = if matches!(kind, ExchangeKind::Burst | ExchangeKind::Delayed) { 8 } else { 1 };
     let others = f64::from(messages) - 1.0;
     let step = truth.gap + truth.gap_per_byte * (s - 1.0);
     let (total, delays) = match kind {
-        Kind::One => (round_trip, 0.0),
-        Kind::Burst => (round_trip + others * step.max(o_s + SPACING), others * SPACING),
-        Kind::Delayed => (round_trip + others * (o_s + delay), others * delay),
-        Kind::Away => (round_trip + delay, 0.0),
+        ExchangeKind::One => (round_trip, 0.0),
+        ExchangeKind::Burst => (round_trip + others * step.max(o_s + SPACING), others * SPACING),
+        ExchangeKind::Delayed => (round_trip + others * (o_s + delay), others * delay),
+        ExchangeKind::Away => (round_trip + delay, 0.0),
     };
     let disturbed = noise.on(total - delays);
     Exchange {
@@ -93,8 +93,10 @@ fn simulated(noise: &mut Noise, repetitions: usize) -> Exchanges {
     let mut all = Exchanges::default();
     for exponent in 0..=42 {
         let bytes = 2f64.powf(f64::from(exponent) / 2.0).round() as u64;
-        for kind in [Kind::One, Kind::Burst, Kind::Delayed, Kind::Away] {
-            if bytes <= LIMIT || matches!(kind, Kind::One | Kind::Burst) {
+        for kind in
+            [ExchangeKind::One, ExchangeKind::Burst, ExchangeKind::Delayed, ExchangeKind::Away]
+        {
+            if bytes <= LIMIT || matches!(kind, ExchangeKind::One | ExchangeKind::Burst) {
                 let one = |_| exchange(kind, bytes, noise);
                 all.round_trips.extend((0..repetitions).map(one));
             }
@@ -182,10 +184,11 @@ fn with_noise_parameters_lie_within_their_intervals() {
 fn the_recorders_time_is_no_gap() {
     let exchanges = |bytes| {
         let mut noise = Noise { random: Random(1), share: 0.0 };
-        let mut burst = exchange(Kind::Burst, bytes, &mut noise);
-        let one = exchange(Kind::One, bytes, &mut noise);
+        let mut burst = exchange(ExchangeKind::Burst, bytes, &mut noise);
+        let one = exchange(ExchangeKind::One, bytes, &mut noise);
         burst.total = one.total + 7.0 * (burst.posts / 8.0 + SPACING);
-        let others = [Kind::Delayed, Kind::Away].map(|kind| exchange(kind, bytes, &mut noise));
+        let others = [ExchangeKind::Delayed, ExchangeKind::Away]
+            .map(|kind| exchange(kind, bytes, &mut noise));
         [one, one, one, burst, others[0], others[1]]
     };
     let round_trips = [1, 2, 4, 8, 16].into_iter().flat_map(exchanges).collect();

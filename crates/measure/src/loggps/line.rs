@@ -2,7 +2,7 @@
 
 /// A time and how much it counts.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured {
+pub struct WeightedPoint {
     pub x: f64,
     pub y: f64,
     /// How far it may be off: its weight is the inverse square.
@@ -26,24 +26,27 @@ impl Line {
     }
 
     /// The line through times that something takes: neither its base nor its slope is negative. `None` of nothing.
-    pub fn through(points: &[Measured]) -> Option<Line> {
+    pub fn through(points: &[WeightedPoint]) -> Option<Line> {
         robust(points, |points, weights| {
             Some(not_negative(points, weights, least_squares(points, weights)?))
         })
     }
 
     /// The line through differences of times. `None` of nothing.
-    pub fn of_differences(points: &[Measured]) -> Option<Line> {
+    pub fn of_differences(points: &[WeightedPoint]) -> Option<Line> {
         robust(points, least_squares)
     }
 }
 
 /// Weighted least squares, reweighted so that outliers pull little (Huber 1964).
-fn robust(points: &[Measured], fit: impl Fn(&[Measured], &[f64]) -> Option<Line>) -> Option<Line> {
+fn robust(
+    points: &[WeightedPoint],
+    fit: impl Fn(&[WeightedPoint], &[f64]) -> Option<Line>,
+) -> Option<Line> {
     let mut weights: Vec<f64> = points.iter().map(|point| point.sigma.powi(-2)).collect();
     let mut line = fit(points, &weights)?;
     for _ in 0..ITERATIONS {
-        let residual = |point: &Measured| (point.y - line.at(point.x)).abs() / point.sigma;
+        let residual = |point: &WeightedPoint| (point.y - line.at(point.x)).abs() / point.sigma;
         let typical =
             lapscope_trace::stats::median(points.iter().map(residual).collect())? / 0.6745;
         for (weight, point) in weights.iter_mut().zip(points) {
@@ -55,11 +58,11 @@ fn robust(points: &[Measured], fit: impl Fn(&[Measured], &[f64]) -> Option<Line>
     Some(line)
 }
 
-fn sum(points: &[Measured], weights: &[f64], of: fn(&Measured) -> f64) -> f64 {
+fn sum(points: &[WeightedPoint], weights: &[f64], of: fn(&WeightedPoint) -> f64) -> f64 {
     points.iter().zip(weights).map(|(point, weight)| weight * of(point)).sum()
 }
 
-fn least_squares(points: &[Measured], weights: &[f64]) -> Option<Line> {
+fn least_squares(points: &[WeightedPoint], weights: &[f64]) -> Option<Line> {
     let sum = |of| sum(points, weights, of);
     let total = sum(|_| 1.0);
     if points.is_empty() || total <= 0.0 {
@@ -73,7 +76,7 @@ fn least_squares(points: &[Measured], weights: &[f64]) -> Option<Line> {
 }
 
 /// The best line of those that have no negative part.
-fn not_negative(points: &[Measured], weights: &[f64], line: Line) -> Line {
+fn not_negative(points: &[WeightedPoint], weights: &[f64], line: Line) -> Line {
     let sum = |of| sum(points, weights, of);
     if line.slope < 0.0 {
         Line { base: (sum(|point| point.y) / sum(|_| 1.0)).max(0.0), slope: 0.0 }
@@ -89,9 +92,9 @@ fn not_negative(points: &[Measured], weights: &[f64], line: Line) -> Line {
 mod tests {
     use super::*;
 
-    fn points(of: impl Fn(f64) -> f64) -> Vec<Measured> {
+    fn points(of: impl Fn(f64) -> f64) -> Vec<WeightedPoint> {
         let sizes = (0..20).map(|exponent| f64::from(1 << exponent));
-        sizes.map(|x| Measured { x, y: of(x), sigma: of(x).max(1.0) }).collect()
+        sizes.map(|x| WeightedPoint { x, y: of(x), sigma: of(x).max(1.0) }).collect()
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod read;
 mod segments;
 
 pub use fit::fit;
-pub use read::{is_of_round_trip, Exchange, Exchanges, Kind, Late};
+pub use read::{is_of_round_trip, Exchange, ExchangeKind, Exchanges, Late};
 
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ pub struct Residual {
 
 impl Overhead {
     /// Nanoseconds.
-    pub fn of(&self, bytes: u64) -> f64 {
+    pub fn for_bytes(&self, bytes: u64) -> f64 {
         self.base_ns.estimate + self.ns_per_byte.estimate * bytes as f64
     }
 }
@@ -121,12 +121,12 @@ impl LogGps {
 
     /// o_s, nanoseconds.
     pub fn send_overhead(&self, bytes: u64) -> f64 {
-        self.segment(bytes).send.of(bytes)
+        self.segment(bytes).send.for_bytes(bytes)
     }
 
     /// o_r, nanoseconds.
     pub fn receive_overhead(&self, bytes: u64) -> f64 {
-        self.segment(bytes).receive.of(bytes)
+        self.segment(bytes).receive.for_bytes(bytes)
     }
 
     /// In the network, of a message by itself: from the end of o_s to the begin of o_r, nanoseconds. Negative where the

@@ -22,7 +22,7 @@ pub fn is_of_round_trip(operation: &Operation) -> bool {
 
 /// What an exchange is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExchangeKind {
     /// PRTT(1, 0, s).
     One,
     /// PRTT(n, 0, s).
@@ -37,7 +37,7 @@ pub enum Kind {
 /// durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exchange {
-    pub kind: Kind,
+    pub kind: ExchangeKind,
     pub bytes: u64,
     /// n.
     pub messages: u32,
@@ -106,12 +106,12 @@ struct Open<'a> {
     sends: Vec<Half<'a>>,
 }
 
-fn kind_of(half: &Half<'_>) -> Option<Kind> {
+fn kind_of(half: &Half<'_>) -> Option<ExchangeKind> {
     match half.operation.tag? {
-        TAG_ONE => Some(Kind::One),
-        TAG_BURST => Some(Kind::Burst),
-        TAG_DELAYED => Some(Kind::Delayed),
-        TAG_AWAY => Some(Kind::Away),
+        TAG_ONE => Some(ExchangeKind::One),
+        TAG_BURST => Some(ExchangeKind::Burst),
+        TAG_DELAYED => Some(ExchangeKind::Delayed),
+        TAG_AWAY => Some(ExchangeKind::Away),
         _ => None,
     }
 }

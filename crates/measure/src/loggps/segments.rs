@@ -1,6 +1,6 @@
 //! Which sizes are transferred in the same way: those up to S, those above it, and of both what one straight line is far from.
 
-use super::line::{Line, Measured};
+use super::line::{Line, WeightedPoint};
 
 /// Fewest sizes of a segment that is split off, and most segments.
 const FEWEST: usize = 5;
@@ -11,7 +11,7 @@ const CLOSER: f64 = 0.5;
 
 /// What one size says, nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Point {
+pub struct SizePoint {
     pub bytes: u64,
     /// PRTT(1, 0, s) / 2.
     pub transfer: f64,
@@ -24,7 +24,7 @@ pub struct Point {
 }
 
 /// The largest size of each segment, rising; the last one has no end.
-pub fn bounds(points: &[Point], eager_limit: Option<u64>) -> Vec<u64> {
+pub fn bounds(points: &[SizePoint], eager_limit: Option<u64>) -> Vec<u64> {
     let sizes_up_to = |limit| points.iter().filter(|point| point.bytes <= limit).count();
     let limit = eager_limit.filter(|&limit| {
         let eager = sizes_up_to(limit);
@@ -42,7 +42,7 @@ pub fn bounds(points: &[Point], eager_limit: Option<u64>) -> Vec<u64> {
 }
 
 /// The points of each segment.
-pub fn parts<'a>(points: &'a [Point], bounds: &[u64]) -> Vec<&'a [Point]> {
+pub fn parts<'a>(points: &'a [SizePoint], bounds: &[u64]) -> Vec<&'a [SizePoint]> {
     let mut rest = points;
     let mut parts = Vec::new();
     for &bound in bounds {
@@ -54,7 +54,7 @@ pub fn parts<'a>(points: &'a [Point], bounds: &[u64]) -> Vec<&'a [Point]> {
 }
 
 /// By how much two lines are closer than one, and the last size of the first of them.
-fn split(points: &[Point]) -> Option<(f64, u64)> {
+fn split(points: &[SizePoint]) -> Option<(f64, u64)> {
     let whole = distance(points).filter(|&whole| whole > CLOSE)?;
     let last = points.len().checked_sub(FEWEST)?;
     let both = |place: usize| {
@@ -69,13 +69,13 @@ fn split(points: &[Point]) -> Option<(f64, u64)> {
 }
 
 /// Root of the mean square of the distances from the line through them, as shares of the times.
-fn distance(points: &[Point]) -> Option<f64> {
-    let measured = |point: &Point| Measured {
+fn distance(points: &[SizePoint]) -> Option<f64> {
+    let measured = |point: &SizePoint| WeightedPoint {
         x: point.bytes as f64,
         y: point.transfer,
         sigma: point.transfer,
     };
     let line = Line::through(&points.iter().map(measured).collect::<Vec<_>>())?;
-    let off = |point: &Point| (line.at(point.bytes as f64) / point.transfer - 1.0).powi(2);
+    let off = |point: &SizePoint| (line.at(point.bytes as f64) / point.transfer - 1.0).powi(2);
     Some((points.iter().map(off).sum::<f64>() / points.len() as f64).sqrt())
 }

@@ -130,14 +130,14 @@ impl AddAssign for Exposure {
 /// What each part of a call's time is at least and at most, for all that its transfers may take undisturbed: how much of
 /// a wait a window could have overlapped hangs on that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ExposureBounds {
     pub least: Exposure,
     pub most: Exposure,
 }
 
-impl Bounds {
-    pub fn exactly(found: Exposure) -> Bounds {
-        Bounds { least: found, most: found }
+impl ExposureBounds {
+    pub fn exactly(found: Exposure) -> ExposureBounds {
+        ExposureBounds { least: found, most: found }
     }
 
     pub fn include(&mut self, other: Exposure) {

@@ -12,7 +12,7 @@ use lapscope_trace::{Locality, Trace};
 
 /// What requests, or blocking calls, of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct CellKey {
+pub(super) struct OverlapCellKey {
     pub site: SiteId,
     pub kind: Kind,
     pub size_class: u8,
@@ -83,7 +83,7 @@ impl Slices {
         Slices { begin, length: (length + count as i64 - 1) / count as i64, count }
     }
 
-    pub fn of(&self, moment: i64) -> usize {
+    pub fn slice_at(&self, moment: i64) -> usize {
         let slice = (moment - self.begin).max(0) / self.length.max(1);
         (slice as usize).min(self.count - 1)
     }
@@ -93,7 +93,7 @@ impl Slices {
     pub fn spread(&self, begin: i64, end: i64, mut tell: impl FnMut(usize, i64)) {
         let mut from = begin;
         while from < end {
-            let slice = self.of(from);
+            let slice = self.slice_at(from);
             let until = match slice + 1 < self.count {
                 true => (self.begin + (slice as i64 + 1) * self.length).min(end),
                 false => end,
@@ -106,8 +106,8 @@ impl Slices {
 
 /// Sums over one rank.
 #[derive(Debug, Default)]
-pub(super) struct RankFound {
-    pub cells: Vec<(CellKey, OverlapCell)>,
+pub(super) struct RankOverlaps {
+    pub cells: Vec<(OverlapCellKey, OverlapCell)>,
     pub slices: Vec<OverlapCell>,
     /// By [`RankTrace::detail`](lapscope_trace::RankTrace::detail).
     pub slots: Vec<OverlapCell>,
@@ -125,7 +125,7 @@ pub(super) struct Moment {
     pub slot: Option<usize>,
 }
 
-impl RankFound {
+impl RankOverlaps {
     pub fn add(&mut self, moment: Moment, add: impl Fn(&mut OverlapCell)) {
         add(&mut self.slices[moment.slice]);
         if let Some(slot) = moment.slot.and_then(|slot| self.slots.get_mut(slot)) {

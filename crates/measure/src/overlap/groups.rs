@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::found::{Blame, OverlapCell, Slices};
 use super::measured::{Measured, RankSums, SiteKey, SiteSums};
-use super::sums::{BlockingNumbers, Numbers, Sums};
+use super::sums::{BlockingNumbers, OverlapNumbers, Sums};
 use lapscope_data::model::{Kind, Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
@@ -20,7 +20,7 @@ const PAIRS: usize = 10;
 pub struct KindRow {
     pub kind: Kind,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
 }
 
 /// Requests of one kind and of similar size.
@@ -31,7 +31,7 @@ pub struct SizeRow {
     /// The first size that is too large.
     pub below_bytes: u64,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
 }
 
 /// Requests whose other side is in the same locality.
@@ -40,18 +40,18 @@ pub struct LocalityRow {
     /// `None`: collectives, and requests whose other side is not known.
     pub locality: Option<Locality>,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
 }
 
 /// One rank.
 #[derive(Debug, Serialize)]
-pub struct RankRow {
+pub struct RankOverlap {
     pub rank: Rank,
     pub life: i64,
     pub host: String,
     pub run_ns: Nanos,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
     pub blocking: BlockingNumbers,
 }
 
@@ -61,7 +61,7 @@ pub struct TimeRow {
     pub begin_ns: Nanos,
     pub end_ns: Nanos,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
     pub blocking: BlockingNumbers,
 }
 
@@ -98,7 +98,7 @@ pub struct SiteRow {
     pub site: Option<FrameName>,
     pub ranks: usize,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: OverlapNumbers,
     /// Where most of the exposed time went by.
     pub completed_in: Option<CompletedIn>,
     pub waited_for: Option<WaitedFor>,
@@ -132,7 +132,10 @@ pub(super) fn kinds(measured: &Measured) -> Vec<KindRow> {
     for (&(kind, _), sums) in &measured.sizes {
         *kinds.entry(kind).or_default() += sums;
     }
-    kinds.iter().map(|(&kind, sums)| KindRow { kind, numbers: Numbers::from(sums) }).collect()
+    kinds
+        .iter()
+        .map(|(&kind, sums)| KindRow { kind, numbers: OverlapNumbers::from(sums) })
+        .collect()
 }
 
 pub(super) fn sizes(measured: &Measured) -> Vec<SizeRow> {
@@ -140,26 +143,26 @@ pub(super) fn sizes(measured: &Measured) -> Vec<SizeRow> {
         kind,
         from_bytes: class.checked_sub(1).map_or(0, |exponent| 1 << exponent.min(63)),
         below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
-        numbers: Numbers::from(sums),
+        numbers: OverlapNumbers::from(sums),
     };
     measured.sizes.iter().map(row).collect()
 }
 
 pub(super) fn localities(measured: &Measured) -> Vec<LocalityRow> {
     let rows = measured.localities.iter();
-    rows.map(|(&(_, locality), sums)| LocalityRow { locality, numbers: Numbers::from(sums) })
+    rows.map(|(&(_, locality), sums)| LocalityRow { locality, numbers: OverlapNumbers::from(sums) })
         .collect()
 }
 
-pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {
+pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankOverlap> {
     let row = |(&place, sums): (&u32, &RankSums)| {
         let info = trace.ranks[place as usize].info();
-        RankRow {
+        RankOverlap {
             rank: info.rank,
             life: info.life,
             host: info.host.clone(),
             run_ns: trace.run_time(place as usize),
-            numbers: Numbers::from(&sums.requests),
+            numbers: OverlapNumbers::from(&sums.requests),
             blocking: BlockingNumbers::from(&sums.blocking),
         }
     };
@@ -173,7 +176,7 @@ pub(super) fn over_time(measured: &Measured, begin: i64) -> Vec<TimeRow> {
     let row = |(number, sum): (i64, &OverlapCell)| TimeRow {
         begin_ns: at(number),
         end_ns: at(number + 1),
-        numbers: Numbers::from(&sum.requests),
+        numbers: OverlapNumbers::from(&sum.requests),
         blocking: BlockingNumbers::from(&sum.blocking),
     };
     (0..).zip(&measured.over_time).map(row).collect()
@@ -196,19 +199,19 @@ pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
 }
 
 /// Call sites with their names.
-pub(super) struct Named<'a> {
+pub(super) struct NamedSites<'a> {
     trace: &'a Trace,
     measured: &'a Measured,
     names: &'a mut dyn NameFrames,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedSites<'a> {
     pub fn new(
         trace: &'a Trace,
         measured: &'a Measured,
         names: &'a mut dyn NameFrames,
-    ) -> Named<'a> {
-        Named { trace, measured, names }
+    ) -> NamedSites<'a> {
+        NamedSites { trace, measured, names }
     }
 
     fn name(&mut self, site: SiteId) -> Option<FrameName> {
@@ -249,7 +252,7 @@ impl<'a> Named<'a> {
                 kind,
                 site: self.name(id),
                 ranks: site.ranks as usize,
-                numbers: Numbers::from(&site.cell.requests),
+                numbers: OverlapNumbers::from(&site.cell.requests),
                 completed_in: self.completed_in(site),
                 waited_for: self.waited_for(site),
             })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::found::{Blame, OverlapCell, RankFound, Slices};
+use super::found::{Blame, OverlapCell, RankOverlaps, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::{Kind, Nanos};
@@ -64,7 +64,12 @@ impl Measured {
         Measured { slices, over_time, ..Measured::default() }
     }
 
-    pub(super) fn of_rank(trace: &Trace, place: usize, found: RankFound, slices: Slices) -> Self {
+    pub(super) fn of_rank(
+        trace: &Trace,
+        place: usize,
+        found: RankOverlaps,
+        slices: Slices,
+    ) -> Self {
         let rank = &trace.ranks[place];
         let mut measured = Measured { slices, over_time: found.slices, ..Measured::default() };
         for (detail, cell) in rank.detail.iter().zip(&found.slots) {

@@ -43,7 +43,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// `None` where nothing was drawn.
-    pub(super) fn of(slots: &BTreeMap<SlotKey, OverlapCell>) -> Option<Sampled> {
+    pub(super) fn estimate(slots: &BTreeMap<SlotKey, OverlapCell>) -> Option<Sampled> {
         let drawn = slots.keys().filter(|(_, stage)| *stage > 0).map(|(slot, _)| *slot);
         let mut drawn: Vec<i64> = drawn.collect();
         drawn.dedup();
@@ -55,7 +55,7 @@ impl Sampled {
         };
         let by_cause = |exposure: fn(&OverlapCell) -> super::exposure::Exposure| {
             let of = |cause: Cause| {
-                let part = move |cell: &OverlapCell| exposure(cell).of(cause).0;
+                let part = move |cell: &OverlapCell| exposure(cell).by_cause(cause).0;
                 Some((cause, share(&part, &move |cell| exposure(cell).total())?))
             };
             Cause::ALL.into_iter().filter_map(of).collect()
@@ -116,7 +116,7 @@ impl Share {
 
 /// One unit of the sample: what its ranks' rows weigh together.
 #[derive(Debug, Clone, Copy, Default)]
-struct Unit {
+struct SampledUnit {
     part: f64,
     whole: f64,
     /// The least with which a rank recorded the slot.
@@ -125,14 +125,16 @@ struct Unit {
 
 /// The share of `part` in `whole` over the run; `None` of nothing.
 fn share(cells: impl Iterator<Item = (SlotKey, f64, f64)>) -> Option<Share> {
-    let mut units: BTreeMap<i64, Unit> = BTreeMap::new();
+    let mut units: BTreeMap<i64, SampledUnit> = BTreeMap::new();
     let (mut all_part, mut all_whole) = (0.0, 0.0);
     for ((slot, stage), part, whole) in cells {
         let weight = 4f64.powi(stage.min(30) as i32);
         all_part += weight * part;
         all_whole += weight * whole;
         if stage > 0 {
-            let unit = units.entry(slot).or_insert(Unit { probability: 1.0, ..Unit::default() });
+            let unit = units
+                .entry(slot)
+                .or_insert(SampledUnit { probability: 1.0, ..SampledUnit::default() });
             unit.part += weight * part;
             unit.whole += weight * whole;
             unit.probability = unit.probability.min(1.0 / weight);
@@ -145,7 +147,7 @@ fn share(cells: impl Iterator<Item = (SlotKey, f64, f64)>) -> Option<Share> {
     if units.len() < FEWEST {
         return Some(Share { estimate, low: 0.0, high: 1.0 });
     }
-    let of_unit = |unit: &Unit| {
+    let of_unit = |unit: &SampledUnit| {
         let residual = unit.part - estimate * unit.whole;
         (1.0 - unit.probability) * residual * residual
     };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::thresholds::{Threshold, Thresholds, Verdict};
+use crate::thresholds::{LimitVerdict, Threshold, Thresholds};
 use lapscope_data::model::{Epoch, Mode};
 use lapscope_trace::target::Target;
 use lapscope_trace::{Direction, Half, Trace};
@@ -20,7 +20,7 @@ pub(super) enum Who<'a> {
 
 /// The other side of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct OtherSide<'a> {
     /// When it had begun to post, and when it was back outside of that call, as far as that is known.
     pub posted: i64,
     pub post_end: i64,
@@ -43,11 +43,11 @@ impl EagerLimits {
     }
 
     /// As far as the run shows.
-    pub fn of(thresholds: &Thresholds) -> EagerLimits {
+    pub fn from_thresholds(thresholds: &Thresholds) -> EagerLimits {
         let mut limits = EagerLimits::default();
         for locality in &thresholds.localities {
             let of = |threshold: &Threshold| match threshold.verdict {
-                Verdict::Unclear | Verdict::NoEvidence => None,
+                LimitVerdict::Unclear | LimitVerdict::NoEvidence => None,
                 _ => threshold.largest_eager_bytes,
             };
             let (progress, rendezvous) =
@@ -84,13 +84,13 @@ pub(super) struct Sides<'a> {
 
 impl<'a> Sides<'a> {
     /// `None` also where nobody is waited for.
-    pub fn other(self, half: &Half<'a>) -> Option<Side<'a>> {
+    pub fn other(self, half: &Half<'a>) -> Option<OtherSide<'a>> {
         if self.eager.cover(self.trace, half) && !self.waited_for_receiver(half) {
             return None;
         }
         if let Some(partner) = self.trace.partner(half) {
             let (posted, post_end) = (partner.post_begin, partner.post_end);
-            return Some(Side { posted, post_end, is_certain: true, who: Who::End(partner) });
+            return Some(OtherSide { posted, post_end, is_certain: true, who: Who::End(partner) });
         }
         if let Some(target) = self.target(half) {
             return Some(target);
@@ -98,7 +98,7 @@ impl<'a> Sides<'a> {
         let awaited = self.trace.awaited(half);
         let (posted, rank) = awaited.or_else(|| self.trace.last_member(half))?;
         let who = Who::Collective(*half, rank);
-        Some(Side { posted, post_end: posted, is_certain: awaited.is_some(), who })
+        Some(OtherSide { posted, post_end: posted, is_certain: awaited.is_some(), who })
     }
 
     /// Whether the receiver was visibly waited for. Sends within the limit do that, too, where it has to take them, or where
@@ -110,16 +110,16 @@ impl<'a> Sides<'a> {
     }
 
     /// The target of a one-sided call, where that visibly waited for it.
-    fn target(self, half: &Half<'a>) -> Option<Side<'a>> {
+    fn target(self, half: &Half<'a>) -> Option<OtherSide<'a>> {
         let Target { rank, entered, epoch } = self.trace.target(half)?;
         // it may have been ready all the time, and was not inside MPI; or had to make a call of its own
         let posted = if epoch == Epoch::Calls { entered } else { half.post_begin };
         let who = Who::Target(rank, entered);
-        Some(Side { posted, post_end: posted, is_certain: true, who })
+        Some(OtherSide { posted, post_end: posted, is_certain: true, who })
     }
 
     /// The first moment from `moment` on at which it was inside MPI, or was not needed any more.
-    pub fn inside(self, side: &Side<'a>, moment: i64) -> Option<i64> {
+    pub fn inside(self, side: &OtherSide<'a>, moment: i64) -> Option<i64> {
         match &side.who {
             Who::End(end) if is_done(end, moment) => Some(moment),
             Who::End(end) => self.trace.next_inside(end, moment),
@@ -135,7 +135,7 @@ impl<'a> Sides<'a> {
 
     /// How long it was outside MPI from `begin` until it last entered before `end`, and who it is: of the members of a
     /// collective the one that was away longest.
-    pub fn absent(self, side: &Side<'a>, begin: i64, end: i64) -> (i64, Culprit<'a>) {
+    pub fn absent(self, side: &OtherSide<'a>, begin: i64, end: i64) -> (i64, Culprit<'a>) {
         match &side.who {
             Who::End(half) => (self.absent_half(half, begin, end), (half.rank as u32, Some(*half))),
             Who::Target(rank, _) => {
@@ -167,7 +167,7 @@ impl<'a> Sides<'a> {
     }
 
     /// How long after both posts neither side was inside MPI, at most until the completing call.
-    pub fn standstill(self, half: &Half<'a>, side: &Side<'a>) -> Option<i64> {
+    pub fn standstill(self, half: &Half<'a>, side: &OtherSide<'a>) -> Option<i64> {
         let Who::End(partner) = &side.who else { return None };
         let begin = half.post_end.max(side.post_end);
         let end = half.completion_begin?;
@@ -181,7 +181,7 @@ impl<'a> Sides<'a> {
     }
 
     /// Who came last.
-    pub fn last(self, side: &Side<'a>) -> Culprit<'a> {
+    pub fn last(self, side: &OtherSide<'a>) -> Culprit<'a> {
         match &side.who {
             Who::End(half) => (half.rank as u32, Some(*half)),
             Who::Collective(_, rank) | Who::Target(rank, _) => (*rank, None),

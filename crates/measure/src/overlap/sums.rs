@@ -110,7 +110,7 @@ impl Cause {
 pub type ByCause = [Nanos; Cause::ALL.len()];
 
 impl Exposure {
-    pub fn of(&self, cause: Cause) -> Nanos {
+    pub fn by_cause(&self, cause: Cause) -> Nanos {
         Nanos(match cause {
             Cause::LatePartner => self.late_partner,
             Cause::NoRemoteProgress => self.no_remote_progress,
@@ -122,14 +122,14 @@ impl Exposure {
 
     /// The largest part; `None` of nothing.
     pub fn cause(&self) -> Option<Cause> {
-        let largest = Cause::ALL.into_iter().rev().max_by_key(|&cause| self.of(cause));
-        largest.filter(|&cause| self.of(cause).0 > 0)
+        let largest = Cause::ALL.into_iter().rev().max_by_key(|&cause| self.by_cause(cause));
+        largest.filter(|&cause| self.by_cause(cause).0 > 0)
     }
 }
 
 /// [`Sums`] as they are shown. Keys are documented in `docs/json.md`; fractions are of `reference_ns`.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Numbers {
+pub struct OverlapNumbers {
     pub requests: u64,
     pub bytes: u64,
     pub measured: u64,
@@ -172,7 +172,7 @@ pub fn is_vague(low: Nanos, high: Nanos) -> bool {
     (high - low).share_of(high) >= VAGUE
 }
 
-impl Numbers {
+impl OverlapNumbers {
     /// Whether the bounds of what the requests' own overlap windows could have overlapped are far apart: reference times would tell
     /// more.
     pub fn is_no_local_progress_vague(&self) -> bool {
@@ -193,12 +193,12 @@ impl Numbers {
     }
 }
 
-impl From<&Sums> for Numbers {
-    fn from(sums: &Sums) -> Numbers {
+impl From<&Sums> for OverlapNumbers {
+    fn from(sums: &Sums) -> OverlapNumbers {
         let fraction = |part: i64| (sums.transfer > 0).then(|| part as f64 / sums.transfer as f64);
         let lost_low = sums.lost_low;
         let lost_high = sums.late_partner + sums.no_progress + sums.rest;
-        Numbers {
+        OverlapNumbers {
             requests: sums.requests,
             bytes: sums.bytes,
             measured: sums.measured,
@@ -293,7 +293,7 @@ impl From<&BlockingSums> for BlockingNumbers {
 
 /// Sums over requests and blocking calls that have something in common; keys as in `lapscope overlap`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct OverlapTimes {
     /// Of so many requests a reference time is known; the next seven are sums over these.
     pub measured: u64,
     pub reference_ns: Nanos,
@@ -313,8 +313,8 @@ pub struct Part {
     pub exposed_no_processor_ns: Nanos,
 }
 
-impl Part {
-    pub fn add_requests(&mut self, numbers: &Numbers) {
+impl OverlapTimes {
+    pub fn add_requests(&mut self, numbers: &OverlapNumbers) {
         self.measured += numbers.measured;
         self.reference_ns += numbers.reference_ns;
         self.achieved_low_ns += numbers.achieved_low_ns;

@@ -1,7 +1,7 @@
 //! What one call waited for: the requests that it completed, taken together.
 
-use super::exposure::{Bounds, Exposure, Partner, Starved, Wait};
-use super::side::{Culprit, Side, Sides};
+use super::exposure::{Exposure, ExposureBounds, Partner, Starved, Wait};
+use super::side::{Culprit, OtherSide, Sides};
 use crate::reference::Estimate;
 use lapscope_trace::{Direction, Half, Past};
 
@@ -11,7 +11,7 @@ const SHORT_WAIT: i64 = 1_000;
 const MOST_SIDES: usize = 16;
 
 /// What one call waited for, put together from the requests that it completed.
-pub(super) struct Group<'a> {
+pub(super) struct WaitingCall<'a> {
     pub wait: Wait,
     /// Most computation in one window, and what transfers could have overlapped with it.
     pub compute: i64,
@@ -21,7 +21,7 @@ pub(super) struct Group<'a> {
     slowest: Taken,
     critical: Option<Critical<'a>>,
     /// Other sides whose absences may explain the call, and their requests.
-    sides: Vec<(u32, Side<'a>)>,
+    sides: Vec<(u32, OtherSide<'a>)>,
     /// The request whose transfer takes longest, and how long.
     pub longest: (i64, u32),
 }
@@ -48,9 +48,9 @@ struct Critical<'a> {
     culprit: Culprit<'a>,
 }
 
-impl<'a> Group<'a> {
-    pub fn new(begin: i64, end: i64) -> Group<'a> {
-        Group {
+impl<'a> WaitingCall<'a> {
+    pub fn new(begin: i64, end: i64) -> WaitingCall<'a> {
+        WaitingCall {
             wait: Wait { begin, end, ..Wait::default() },
             compute: 0,
             possible_overlap: 0,
@@ -86,7 +86,7 @@ impl<'a> Group<'a> {
 
     /// Considers the other side of a request as that which the call waited for: the one that was there last, among those
     /// that were there before the call ended.
-    pub fn offer(&mut self, sides: Sides<'a>, half: &Half<'a>, side: Option<Side<'a>>) {
+    pub fn offer(&mut self, sides: Sides<'a>, half: &Half<'a>, side: Option<OtherSide<'a>>) {
         let Some(side) = side.filter(|side| side.posted <= self.wait.end) else { return };
         let inside = sides.inside(&side, side.posted.max(half.post_begin));
         let inside = inside.filter(|&inside| inside <= self.wait.end);
@@ -94,7 +94,7 @@ impl<'a> Group<'a> {
         if self.critical.as_ref().map_or(true, |critical| since > critical.since) {
             let half = half.index as u32;
             self.critical = Some(Critical { half, since, culprit: sides.last(&side) });
-            let Side { posted, is_certain, .. } = side;
+            let OtherSide { posted, is_certain, .. } = side;
             self.wait.partner = Some(Partner { posted, inside, is_certain });
         }
         if self.sides.len() < MOST_SIDES {
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
         mut self,
         sides: Sides<'a>,
         own: usize,
-    ) -> (Exposure, Bounds, Option<(u32, Culprit<'a>)>) {
+    ) -> (Exposure, ExposureBounds, Option<(u32, Culprit<'a>)>) {
         self.wait.possible_overlap = self.possible_overlap.min(self.compute);
         let end = self.wait.end;
         let came_last = self.critical.filter(|critical| critical.since > self.wait.begin);
@@ -140,7 +140,7 @@ impl<'a> Group<'a> {
         for found in others.iter_mut().chain([&mut exposed]) {
             found.lay_to_processors(self.wait.starved(found, sides, own, partner));
         }
-        let mut bounds = Bounds::exactly(exposed);
+        let mut bounds = ExposureBounds::exactly(exposed);
         others.into_iter().for_each(|other| bounds.include(other));
         (exposed, bounds, blamed)
     }

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::exposure::{Bounds, Exposure};
-use super::found::{Blame, CellKey, CulpritKey, Moment, OverlapCell, RankFound, Slices};
+use super::exposure::{Exposure, ExposureBounds};
+use super::found::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::later::Later;
 use super::request::{Achieved, Life};
-use super::side::{Culprit, Side, Sides};
+use super::side::{Culprit, OtherSide, Sides};
 use super::sums::{BlockingSums, Sums};
 use super::together::{limit_achieved, CommonWindow, EndedRequest, EndedTogether};
-use super::waited::Group;
+use super::waited::WaitingCall;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
 use lapscope_data::model::Mode;
@@ -29,7 +29,7 @@ pub(super) struct Walk<'a, W> {
     sides: Sides<'a>,
     places: Vec<OperationCell>,
     slices: Slices,
-    found: RankFound,
+    found: RankOverlaps,
     later: Later<'a>,
     /// Of the call that is being looked at.
     requests: Vec<EndedRequest>,
@@ -45,12 +45,12 @@ impl<'a, W: Witness> Walk<'a, W> {
         slices: Slices,
         witness: W,
     ) -> Walk<'a, W> {
-        let mut found = RankFound {
+        let mut found = RankOverlaps {
             slices: vec![OverlapCell::default(); slices.count],
             slots: vec![OverlapCell::default(); trace.ranks[rank].detail.len()],
-            ..RankFound::default()
+            ..RankOverlaps::default()
         };
-        let mut cells: FxHashMap<CellKey, u32> = FxHashMap::default();
+        let mut cells: FxHashMap<OverlapCellKey, u32> = FxHashMap::default();
         let mut place = |operation: &Operation| {
             let key = key_of(trace, rank, operation);
             let cell = *cells.entry(key).or_insert_with(|| {
@@ -76,7 +76,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     }
 
     /// Every endpoint once; `progress` is told now and then how many more were looked at.
-    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> (RankFound, W) {
+    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> (RankOverlaps, W) {
         const EVERY: usize = 1 << 16;
         let rank = &self.trace.ranks[self.rank];
         let call_of = |index: u32| rank.endpoints[index as usize].call;
@@ -146,7 +146,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let detail = &self.trace.ranks[self.rank].detail;
         let behind = detail.partition_point(|slot| slot.begin <= moment);
         let slot = (!detail.is_empty()).then(|| behind.saturating_sub(1));
-        Moment { slice: self.slices.of(moment), slot }
+        Moment { slice: self.slices.slice_at(moment), slot }
     }
 
     fn operation_of(&self, index: usize) -> usize {
@@ -171,7 +171,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let call = self.trace.ranks[self.rank].calls[call_index as usize];
         let moment = self.moment(call.begin);
         let end = call.begin + if call.returned { call.duration } else { 0 };
-        let mut group = Group::new(call.begin, end);
+        let mut group = WaitingCall::new(call.begin, end);
         let mut requests = std::mem::take(&mut self.requests);
         let mut ended = EndedTogether {
             begin: call.begin,
@@ -245,7 +245,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         (completed, by): (u32, u32),
         moment: Moment,
         exposed: &Exposure,
-        bounds: &Bounds,
+        bounds: &ExposureBounds,
     ) {
         let is_request = |&&index: &&u32| {
             let operation = self.operation_of(index as usize);
@@ -273,7 +273,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     fn add_blocking_call(&mut self, members: &[u32]) {
         let first = self.trace.half(self.rank, members[0] as usize);
         let begin = first.post_begin;
-        let mut group = Group::new(begin, first.completion_end.unwrap_or(begin));
+        let mut group = WaitingCall::new(begin, first.completion_end.unwrap_or(begin));
         let mut sums = BlockingSums { calls: 1, ..BlockingSums::default() };
         for &index in members {
             let half = self.trace.half(self.rank, index as usize);
@@ -299,7 +299,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         &mut self,
         blamed: Option<(u32, Culprit<'a>)>,
         (compute, transfer, longest): (i64, i64, u32),
-        (exposed, bounds): (Exposure, Bounds),
+        (exposed, bounds): (Exposure, ExposureBounds),
     ) {
         let half = blamed.map_or(longest, |(half, _)| half);
         let awaited = match blamed {
@@ -336,7 +336,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         half: &Half<'_>,
         transfer: Option<Estimate>,
         (ready_compute, later_compute): (Option<i64>, i64),
-        side: Option<&Side<'a>>,
+        side: Option<&OtherSide<'a>>,
     ) -> Achieved {
         let post = half.post_end - half.post_begin;
         let completion = half.completion_end.zip(half.completion_begin).map_or(0, |(e, b)| e - b);
@@ -389,8 +389,8 @@ fn compute(half: &Half<'_>) -> i64 {
     half.window().map_or(0, |window| (window - half.mpi.unwrap_or(0)).max(0))
 }
 
-fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> CellKey {
-    CellKey {
+fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> OverlapCellKey {
+    OverlapCellKey {
         site: operation.site,
         kind: operation.kind,
         size_class: operation.bytes.size_class(),

@@ -1,6 +1,6 @@
 //! Call by call what was waited for, and request by request what was overlapped, for analyses that go on from there.
 
-use super::exposure::{Bounds, Exposure};
+use super::exposure::{Exposure, ExposureBounds};
 use super::request::Achieved;
 use lapscope_data::model::Kind;
 use lapscope_trace::Half;
@@ -13,7 +13,7 @@ pub struct Waited<'a> {
     pub awaited: Awaited<'a>,
     /// The parts add up to its duration.
     pub exposed: Exposure,
-    pub bounds: Bounds,
+    pub bounds: ExposureBounds,
     /// Most computation in a window of its requests after their partners had posted; nanoseconds, as the next.
     pub compute: i64,
     /// What all its transfers take one after the other; 0 when not known.

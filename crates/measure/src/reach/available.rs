@@ -9,23 +9,23 @@
 
 use serde::Serialize;
 
-use super::order::Order;
-use super::seen::Bounds;
+use super::order::AccessOrder;
+use super::seen::ConfidenceBounds;
 use super::site::SiteReach;
 
-impl Bounds {
+impl ConfidenceBounds {
     /// A time of which nothing is known.
-    pub const UNKNOWN: Bounds = Bounds { low: 0.0, estimate: None, high: None };
+    pub const UNKNOWN: ConfidenceBounds = ConfidenceBounds { low: 0.0, estimate: None, high: None };
 
-    pub const fn exactly(ns: f64) -> Bounds {
-        Bounds { low: ns, estimate: Some(ns), high: Some(ns) }
+    pub const fn exactly(ns: f64) -> ConfidenceBounds {
+        ConfidenceBounds { low: ns, estimate: Some(ns), high: Some(ns) }
     }
 
     /// One after the other.
     #[must_use]
-    pub fn plus(self, other: Bounds) -> Bounds {
+    pub fn plus(self, other: ConfidenceBounds) -> ConfidenceBounds {
         let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-        Bounds {
+        ConfidenceBounds {
             low: self.low + other.low,
             estimate: sum(self.estimate, other.estimate),
             high: sum(self.high, other.high),
@@ -33,8 +33,8 @@ impl Bounds {
     }
 
     /// The least of several; `None` of nothing.
-    pub fn least(times: impl IntoIterator<Item = Bounds>) -> Option<Bounds> {
-        times.into_iter().reduce(Bounds::min)
+    pub fn least(times: impl IntoIterator<Item = ConfidenceBounds>) -> Option<ConfidenceBounds> {
+        times.into_iter().reduce(ConfidenceBounds::min)
     }
 }
 
@@ -54,50 +54,55 @@ pub fn hidden_behind_consumption(produce: f64, consume: f64, gap: f64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
     /// P or C.
-    pub order: Order,
+    pub order: AccessOrder,
     /// T_AP or T_AC: what all data have, from the end of production to the post, or from completion to the begin of
     /// consumption.
-    pub all: Bounds,
+    pub all: ConfidenceBounds,
     /// What half of them have at least.
-    pub half: Bounds,
+    pub half: ConfidenceBounds,
     /// T_P or T_C: from a word to the next in the order of production or consumption; `None`: not known.
-    pub word: Option<Bounds>,
+    pub word: Option<ConfidenceBounds>,
 }
 
 impl Profile {
     /// Of a side that was not measured.
-    pub const UNKNOWN: Profile =
-        Profile { order: Order::Unknown, all: Bounds::UNKNOWN, half: Bounds::UNKNOWN, word: None };
+    pub const UNKNOWN: Profile = Profile {
+        order: AccessOrder::Unknown,
+        all: ConfidenceBounds::UNKNOWN,
+        half: ConfidenceBounds::UNKNOWN,
+        word: None,
+    };
 
     /// Of a side whose times are known.
-    pub fn exactly(order: Order, all: f64, word: f64, words: u64) -> Profile {
+    pub fn exactly(order: AccessOrder, all: f64, word: f64, words: u64) -> Profile {
         let half = all + word * last(words) / 2.0;
         Profile {
             order,
-            all: Bounds::exactly(all),
-            half: Bounds::exactly(half),
-            word: Some(Bounds::exactly(word)),
+            all: ConfidenceBounds::exactly(all),
+            half: ConfidenceBounds::exactly(half),
+            word: Some(ConfidenceBounds::exactly(word)),
         }
     }
 
     /// `None` where too little was seen.
-    pub fn of(site: &SiteReach) -> Option<Profile> {
+    pub fn from_site(site: &SiteReach) -> Option<Profile> {
         let all = site.all?;
-        let half = site.half.unwrap_or(Bounds { low: all.low, ..Bounds::UNKNOWN });
+        let half =
+            site.half.unwrap_or(ConfidenceBounds { low: all.low, ..ConfidenceBounds::UNKNOWN });
         Some(Profile { order: site.order.order, all, half, word: site.word })
     }
 
     /// From the first datum to the last: T_P (N_P - 1), or T_C (N_C - 1).
-    fn spread(&self, words: u64) -> Option<Bounds> {
+    fn spread(&self, words: u64) -> Option<ConfidenceBounds> {
         match self.order {
-            Order::AtOnce => Some(Bounds::exactly(0.0)),
-            Order::Unknown => None,
+            AccessOrder::AtOnce => Some(ConfidenceBounds::exactly(0.0)),
+            AccessOrder::Unknown => None,
             _ => Some(self.word?.map(|word| word * last(words))),
         }
     }
 
     /// The time of the datum of which `share` of all are consumed before it, or produced behind it.
-    fn at(&self, share: f64, words: u64) -> Option<Bounds> {
+    fn at(&self, share: f64, words: u64) -> Option<ConfidenceBounds> {
         if share == 0.0 {
             return Some(self.all); // however far the last one is
         }
@@ -121,17 +126,17 @@ pub struct Transfer {
 
 impl Transfer {
     /// T_AP + T_AC, the independent work.
-    pub fn independent(&self) -> Bounds {
+    pub fn independent(&self) -> ConfidenceBounds {
         self.send.all.plus(self.receive.all)
     }
 
     /// t(i) at the share `x` of the buffer, 0 its first word and 1 its last; `None` where an order is not known.
-    pub fn at(&self, x: f64) -> Option<Bounds> {
+    pub fn at(&self, x: f64) -> Option<ConfidenceBounds> {
         let place = |order| match order {
-            Order::Same => Some(x),
-            Order::Reverse => Some(1.0 - x),
-            Order::AtOnce => Some(0.0),
-            Order::Random | Order::Unknown => None,
+            AccessOrder::Same => Some(x),
+            AccessOrder::Reverse => Some(1.0 - x),
+            AccessOrder::AtOnce => Some(0.0),
+            AccessOrder::Random | AccessOrder::Unknown => None,
         };
         let behind = 1.0 - place(self.send.order)?;
         let before = self.send.at(behind, self.words)?;
@@ -156,7 +161,7 @@ impl Transfer {
         let nearest =
             |(a, b): (f64, f64)| (2.0 * 2f64.ln() * a * b / self.words as f64).sqrt().min(a.min(b));
         let least = produce.min(consume);
-        let above = Bounds {
+        let above = ConfidenceBounds {
             low: 0.0,
             estimate: produce.estimate.zip(consume.estimate).map(nearest),
             high: least.high,
@@ -167,7 +172,7 @@ impl Transfer {
 
     /// All data have what all have on both sides; half of them what half have on one side and all on the other.
     fn in_unknown_order(&self) -> OfData {
-        let at_least = |low| Bounds { low, ..Bounds::UNKNOWN };
+        let at_least = |low| ConfidenceBounds { low, ..ConfidenceBounds::UNKNOWN };
         let (send, receive) = (&self.send, &self.receive);
         let half = (send.half.low + receive.all.low).max(send.all.low + receive.half.low);
         OfData { worst: at_least(self.independent().low), half: at_least(half) }
@@ -177,13 +182,13 @@ impl Transfer {
 /// Time available of a message: that of the worst datum, and what half of it has at least.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OfData {
-    pub worst: Bounds,
-    pub half: Bounds,
+    pub worst: ConfidenceBounds,
+    pub half: ConfidenceBounds,
 }
 
 impl OfData {
     /// One time for all data.
-    const fn all(time: Bounds) -> OfData {
+    const fn all(time: ConfidenceBounds) -> OfData {
         OfData { worst: time, half: time }
     }
 }
@@ -216,7 +221,8 @@ impl Available {
     /// Of a pipelined program: the first datum has none that depends on the array; work that does not, T_AP + T_AC, is all
     /// that there may be.
     pub fn pipelined(of: &Transfer) -> Available {
-        let first = OfData::all(Bounds { low: 0.0, estimate: Some(0.0), ..of.independent() });
+        let first =
+            OfData::all(ConfidenceBounds { low: 0.0, estimate: Some(0.0), ..of.independent() });
         Available {
             sent_while_produced: first,
             sent_when_produced: first,
@@ -228,7 +234,8 @@ impl Available {
     pub fn either(of: &Transfer) -> Available {
         let at_most = Available::concurrent(of);
         let open = |of: OfData| {
-            let open = |time: Bounds| Bounds { low: 0.0, estimate: None, ..time };
+            let open =
+                |time: ConfidenceBounds| ConfidenceBounds { low: 0.0, estimate: None, ..time };
             OfData { worst: open(of.worst), half: open(of.half) }
         };
         Available {

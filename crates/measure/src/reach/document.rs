@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::gain;
 use super::network::Network;
 use super::pairs::{Pairs, Profiles};
-use super::room::Room;
+use super::room::MoveRoom;
 use super::seen::LEAST_REQUESTS;
-use super::site::{CopiedBy, Note, Place, SiteReach, Verdict, WaitReach, Worth};
+use super::site::{CopiedBy, Movability, Note, ProgramCall, SiteReach, WaitReach, Worth};
 use super::sites::{group, Copied, SiteWatches};
 use super::transfers::Transfers;
 use super::waits;
@@ -35,14 +35,14 @@ pub struct Reach {
     pub site_count: usize,
     /// Of all sites, in the order of `sites`: those that are left out where only the first are shown count, too.
     #[serde(skip)]
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<Movability>,
     /// Who sends what to whom; `None` where no message of these sites was matched.
     pub pairs: Option<Pairs>,
 }
 
 /// What a run is known by besides its watches.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct ReachInputs<'a> {
     pub trace: &'a Trace,
     pub reference: &'a Reference,
     pub measured: &'a Measured,
@@ -54,7 +54,7 @@ impl Reach {
     /// The reach of what was watched. `None`: nothing was.
     pub fn of_watches(
         watches: RunWatches,
-        known: Known<'_>,
+        known: ReachInputs<'_>,
         names: &mut dyn NameFrames,
     ) -> Option<Reach> {
         if watches.buffers.is_empty() {
@@ -64,7 +64,7 @@ impl Reach {
         const USUAL_HIT: Nanos = Nanos(10_000);
         let nearest = watches.hit().unwrap_or(USUAL_HIT);
         let RunWatches { ranks, buffers } = watches;
-        let transfers = Transfers::of(known.trace, known.reference, known.measured);
+        let transfers = Transfers::measure(known.trace, known.reference, known.measured);
         let groups = group(buffers, nearest.0 as f64);
         let places = &*known.trace.places;
         let mut namer = Namer { places, ranks: &ranks, who: Who::new(places, names) };
@@ -78,16 +78,16 @@ impl Reach {
         let waits = waits::of_sites(&sites, &transfers, nearest, &mut |id| namer.place(id));
         let exposed_ns = transfers.exposed_in_all();
         let recoverable_ns = gain::in_all(&sites, &waits).min(exposed_ns);
-        let Known { trace, reference, networks, .. } = known;
-        let pairs = Pairs::build(trace, reference, &Profiles::of(&sites), networks, names);
+        let ReachInputs { trace, reference, networks, .. } = known;
+        let pairs = Pairs::build(trace, reference, &Profiles::from_sites(&sites), networks, names);
         let verdicts = sites.iter().map(|site| site.verdict).collect();
         let site_count = sites.len();
         Some(Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs })
     }
 
     /// How far a replay may move the calls of each site: what is certain of all that it sends or receives, whatever its size.
-    pub fn room(&self) -> Room {
-        let mut room = Room::default();
+    pub fn room(&self) -> MoveRoom {
+        let mut room = MoveRoom::default();
         for site in self.sites.iter().filter(|site| site.is_request) {
             let Some(all) = site.all else { continue };
             let of_side = match site.side {
@@ -123,12 +123,12 @@ struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    fn place(&mut self, id: SiteId) -> Place {
+    fn place(&mut self, id: SiteId) -> ProgramCall {
         let site = self.places.site(id).frame.map(|frame| self.who.frame(frame));
-        Place { id, call: self.places.call(id).name.clone(), site }
+        ProgramCall { id, call: self.places.call(id).name.clone(), site }
     }
 
-    fn site(&mut self, group: &SiteWatches, (worth, verdict): (Worth, Verdict)) -> SiteReach {
+    fn site(&mut self, group: &SiteWatches, (worth, verdict): (Worth, Movability)) -> SiteReach {
         let (min_bytes, max_bytes) = group.bytes();
         let is_request = group.buffers.iter().any(|buffer| buffer.is_request);
         let completing = group.completing().filter(|_| is_request);

@@ -6,10 +6,10 @@
 //! the order counts: where it makes an end the worst word, that was watched; else the words drawn leave a gap below the
 //! least of them, as wide as the others are apart on the average ([SA06] takes one time from word to word).
 
-use super::order::{find, Order, OrderFound};
-use super::seen::{median, median_of_words, Bounds, LEAST_REQUESTS};
+use super::order::{find, AccessOrder, OrderEstimate};
+use super::seen::{median, median_of_words, ConfidenceBounds, LEAST_REQUESTS};
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Drawn words that are enough for a median without the ends, which have more than their share otherwise.
@@ -17,29 +17,29 @@ const DRAWN_WORDS: usize = 12;
 
 /// What is said of a site's buffers. Nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Found {
+pub struct BufferTimes {
     /// T_AC or T_AP of [SA06]: the median over requests of the least over words. This and the next two are `None` of fewer than
     /// [`LEAST_REQUESTS`] requests.
-    pub all: Option<Bounds>,
+    pub all: Option<ConfidenceBounds>,
     /// What half of the words have at least.
-    pub half: Option<Bounds>,
+    pub half: Option<ConfidenceBounds>,
     /// T_C or T_P of [SA06]: from a word to the next in the order of consumption or production.
-    pub word: Option<Bounds>,
-    pub order: OrderFound,
+    pub word: Option<ConfidenceBounds>,
+    pub order: OrderEstimate,
     /// Where buffers of one line differ: a tenth of them have at most that, far less than the others, nanoseconds. A line can be
     /// moved no further than nearly all of its requests allow, so `all` begins there.
     pub tenth: Option<f64>,
 }
 
 /// `nearest`: what watching makes uncertain of the distance of two touches, nanoseconds.
-pub fn estimate(buffers: &[Buffer], side: Side, nearest: f64) -> Found {
+pub fn estimate(buffers: &[Buffer], side: Side, nearest: f64) -> BufferTimes {
     let order = find(buffers, side, nearest);
     let all = all(buffers, order.order, side, nearest);
     let tenth = all.and_then(|all| tenth(buffers, all.low / 2.0));
-    Found {
+    BufferTimes {
         all: match tenth {
             Some(tenth) => {
-                all.map(|all| Bounds::new(tenth, None, all.high.unwrap_or(f64::INFINITY)))
+                all.map(|all| ConfidenceBounds::new(tenth, None, all.high.unwrap_or(f64::INFINITY)))
             }
             None => all,
         },
@@ -62,30 +62,37 @@ fn tenth(buffers: &[Buffer], little: f64) -> Option<f64> {
     (most.len() >= LEAST && tenth < little).then_some(tenth)
 }
 
-fn all(buffers: &[Buffer], order: Order, side: Side, nearest: f64) -> Option<Bounds> {
-    let least: Vec<Seen> = buffers.iter().filter_map(Buffer::least).collect();
+fn all(
+    buffers: &[Buffer],
+    order: AccessOrder,
+    side: Side,
+    nearest: f64,
+) -> Option<ConfidenceBounds> {
+    let least: Vec<TimeBounds> = buffers.iter().filter_map(Buffer::least).collect();
     let watched = median(&least)?;
     let [first, last] = [end(buffers, Word::is_first), end(buffers, Word::is_last)];
     // the worst word has no more than any word that is the same of every buffer
     let highs = [Some(watched), first, last].into_iter().flatten().filter_map(|it| it.high);
     let high = highs.fold(f64::INFINITY, f64::min);
     let worst = match (order, side) {
-        (Order::Same, Side::Receive) | (Order::Reverse, Side::Send) => first,
-        (Order::Same, Side::Send) | (Order::Reverse, Side::Receive) => last,
-        (Order::AtOnce, _) => Some(Bounds { low: watched.low - nearest, ..watched }),
-        (Order::Random | Order::Unknown, _) => None,
+        (AccessOrder::Same, Side::Receive) | (AccessOrder::Reverse, Side::Send) => first,
+        (AccessOrder::Same, Side::Send) | (AccessOrder::Reverse, Side::Receive) => last,
+        (AccessOrder::AtOnce, _) => {
+            Some(ConfidenceBounds { low: watched.low - nearest, ..watched })
+        }
+        (AccessOrder::Random | AccessOrder::Unknown, _) => None,
     };
     Some(match worst {
-        Some(worst) => Bounds::new(worst.low.min(high), worst.estimate, high),
+        Some(worst) => ConfidenceBounds::new(worst.low.min(high), worst.estimate, high),
         None => {
-            let gap = Gap::of(buffers);
-            Bounds::new(gap.low.min(watched.low).min(high), gap.likely, high)
+            let gap = Gap::measure(buffers);
+            ConfidenceBounds::new(gap.low.min(watched.low).min(high), gap.likely, high)
         }
     })
 }
 
 /// The first, or the last, word of buffers, where it was watched often enough.
-fn end(buffers: &[Buffer], is_it: fn(&Word) -> bool) -> Option<Bounds> {
+fn end(buffers: &[Buffer], is_it: fn(&Word) -> bool) -> Option<ConfidenceBounds> {
     let words = buffers.iter().filter_map(|buffer| buffer.words.iter().find(|word| is_it(word)));
     median(&words.map(|word| word.away).collect::<Vec<_>>())
 }
@@ -97,11 +104,11 @@ struct Gap {
 }
 
 impl Gap {
-    fn of(buffers: &[Buffer]) -> Gap {
+    fn measure(buffers: &[Buffer]) -> Gap {
         let drawn = drawn(buffers);
         let words = drawn.iter().map(|words| words.len() as f64).fold(f64::INFINITY, f64::min);
-        let least = drawn.iter().filter_map(|words| words.iter().copied().reduce(Seen::min));
-        let spreads: Vec<Seen> = drawn.iter().filter_map(|words| spread(words)).collect();
+        let least = drawn.iter().filter_map(|words| words.iter().copied().reduce(TimeBounds::min));
+        let spreads: Vec<TimeBounds> = drawn.iter().filter_map(|words| spread(words)).collect();
         let (least, spread) = (median(&least.collect::<Vec<_>>()), median(&spreads));
         // The least of so many even ones lies further above the end than that in 5 % of all requests, or in half of them.
         let gap_of = |share: f64| 1.0 - share.powf(1.0 / words.max(1.0));
@@ -117,9 +124,9 @@ impl Gap {
 
 /// The words of each request that were drawn; all where too few were. Its ends are the same words every time, so that they say
 /// nothing of others.
-fn drawn(buffers: &[Buffer]) -> Vec<Vec<Seen>> {
-    let words_of = |is_wanted: fn(&Word) -> bool| -> Vec<Vec<Seen>> {
-        let words = |buffer: &Buffer| -> Vec<Seen> {
+fn drawn(buffers: &[Buffer]) -> Vec<Vec<TimeBounds>> {
+    let words_of = |is_wanted: fn(&Word) -> bool| -> Vec<Vec<TimeBounds>> {
+        let words = |buffer: &Buffer| -> Vec<TimeBounds> {
             buffer.words.iter().filter(|word| is_wanted(word)).map(|word| word.away).collect()
         };
         buffers.iter().map(words).filter(|words| !words.is_empty()).collect()
@@ -146,12 +153,12 @@ fn below_all(buffers: &[Buffer]) -> f64 {
 
 /// Within what time all words of a buffer come, where they come evenly, by the range of those that were drawn. Their
 /// median over requests is that time. `None` of fewer than two.
-fn spread(words: &[Seen]) -> Option<Seen> {
-    let first = words.iter().copied().reduce(Seen::min)?;
+fn spread(words: &[TimeBounds]) -> Option<TimeBounds> {
+    let first = words.iter().copied().reduce(TimeBounds::min)?;
     let last = words
         .iter()
         .copied()
-        .reduce(|a, b| Seen { least: a.least.max(b.least), most: a.most.max(b.most) })?;
+        .reduce(|a, b| TimeBounds { least: a.least.max(b.least), most: a.most.max(b.most) })?;
     let share = median_range(words.len());
     (words.len() > 1).then(|| last.less(first).map(|ns| ns.max(0.0) / share))
 }
@@ -169,12 +176,19 @@ fn median_range(count: usize) -> f64 {
     between.0
 }
 
-fn word(buffers: &[Buffer], found: &OrderFound, side: Side, nearest: f64) -> Option<Bounds> {
+fn word(
+    buffers: &[Buffer],
+    found: &OrderEstimate,
+    side: Side,
+    nearest: f64,
+) -> Option<ConfidenceBounds> {
     let direction = if side == Side::Receive { 1.0 } else { -1.0 };
-    let times: Vec<Seen> = match found.order {
-        Order::Same => buffers.iter().filter_map(|buffer| slope(buffer, direction)).collect(),
-        Order::Reverse => buffers.iter().filter_map(|buffer| slope(buffer, -direction)).collect(),
-        Order::Random | Order::AtOnce => {
+    let times: Vec<TimeBounds> = match found.order {
+        AccessOrder::Same => buffers.iter().filter_map(|buffer| slope(buffer, direction)).collect(),
+        AccessOrder::Reverse => {
+            buffers.iter().filter_map(|buffer| slope(buffer, -direction)).collect()
+        }
+        AccessOrder::Random | AccessOrder::AtOnce => {
             let length = buffers.iter().map(steps).sum::<f64>() / buffers.len() as f64;
             drawn(buffers)
                 .iter()
@@ -182,14 +196,15 @@ fn word(buffers: &[Buffer], found: &OrderFound, side: Side, nearest: f64) -> Opt
                 .map(|it| it.map(|ns| ns / length))
                 .collect()
         }
-        Order::Unknown => return None,
+        AccessOrder::Unknown => return None,
     };
-    let unsure =
-        median(&buffers.iter().map(|it| Seen::exactly(nearest / steps(it))).collect::<Vec<_>>());
+    let unsure = median(
+        &buffers.iter().map(|it| TimeBounds::exactly(nearest / steps(it))).collect::<Vec<_>>(),
+    );
     let unsure = unsure.and_then(|unsure| unsure.high).unwrap_or(0.0);
-    let Bounds { low, estimate, high } = median(&times)?;
+    let ConfidenceBounds { low, estimate, high } = median(&times)?;
     let high = high.map_or(f64::INFINITY, |high| high + unsure);
-    Some(Bounds::new(low - unsure, estimate, high))
+    Some(ConfidenceBounds::new(low - unsure, estimate, high))
 }
 
 /// Steps from its first word to its last.
@@ -198,11 +213,11 @@ fn steps(buffer: &Buffer) -> f64 {
 }
 
 /// From a word to the next, by the two that are furthest apart.
-fn slope(buffer: &Buffer, direction: f64) -> Option<Seen> {
+fn slope(buffer: &Buffer, direction: f64) -> Option<TimeBounds> {
     let (first, last) = (buffer.words.first()?, buffer.words.last()?);
     let distance = (last.position - first.position) * steps(buffer);
     let later = last.away.less(first.away);
     let later =
-        if direction > 0.0 { later } else { Seen { least: -later.most, most: -later.least } };
+        if direction > 0.0 { later } else { TimeBounds { least: -later.most, most: -later.least } };
     (distance > 0.0).then(|| later.map(|ns| ns.max(0.0) / distance))
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::estimate::Found;
-use super::seen::Bounds;
-use super::site::{SiteReach, Verdict, WaitReach, Worth};
+use super::estimate::BufferTimes;
+use super::seen::ConfidenceBounds;
+use super::site::{Movability, SiteReach, WaitReach, Worth};
 use super::sites::SiteWatches;
 use super::transfers::{Transfer, Transfers};
 use lapscope_data::model::{Nanos, Side};
@@ -16,19 +16,19 @@ pub(super) fn of_groups(
     groups: &[SiteWatches],
     transfers: &Transfers,
     nearest: Nanos,
-) -> Vec<(Worth, Verdict)> {
+) -> Vec<(Worth, Movability)> {
     let of_group = |group: &SiteWatches| {
         let is_beside = |other: &&SiteWatches| (other.id, other.side) == (group.id, group.side);
         let others: Vec<(u64, u64)> =
             groups.iter().filter(is_beside).map(SiteWatches::bytes).collect();
         let transfer = transfers.of_sizes(group.id, group.side, group.bytes(), &others);
         let reference = transfer.mean_reference().filter(|time| time.0 > 0);
-        let verdict = Verdict::with_copy(&group.found, &group.copied, reference, nearest);
+        let verdict = Movability::with_copy(&group.found, &group.copied, reference, nearest);
         let found = match verdict {
-            Verdict::MovableWithCopy => &group.copied,
+            Movability::MovableWithCopy => &group.copied,
             _ => &group.found,
         };
-        (Worth::of(group, found.all, transfer, transfers), verdict)
+        (Worth::estimate(group, found.all, transfer, transfers), verdict)
     };
     groups.iter().map(of_group).collect()
 }
@@ -39,9 +39,9 @@ impl Worth {
         self.exposed_ns + self.waited_for_ns
     }
 
-    fn of(
+    fn estimate(
         group: &SiteWatches,
-        all: Option<Bounds>,
+        all: Option<ConfidenceBounds>,
         transfer: Transfer,
         transfers: &Transfers,
     ) -> Worth {
@@ -53,7 +53,7 @@ impl Worth {
         };
         let hides = all.zip(reference_ns).map(|(all, reference)| {
             let share = |ns: f64| (ns / reference.0 as f64).min(1.0);
-            let at_most = Bounds { high: all.high.or(Some(reference.0 as f64)), ..all };
+            let at_most = ConfidenceBounds { high: all.high.or(Some(reference.0 as f64)), ..all };
             at_most.map(share)
         });
         let most = at_most(all, transfer.count);
@@ -69,42 +69,46 @@ impl Worth {
 }
 
 /// What moving so many calls by that can save at most.
-pub(super) fn at_most(all: Option<Bounds>, calls: u64) -> Nanos {
+pub(super) fn at_most(all: Option<ConfidenceBounds>, calls: u64) -> Nanos {
     match all.and_then(|all| all.high) {
         Some(high) => Nanos((high * calls as f64).min(i64::MAX as f64 / 2.0) as i64),
         None => Nanos(i64::MAX),
     }
 }
 
-impl Verdict {
+impl Movability {
     /// What is less than three hits of watched words, by which a time may be off, or a twentieth of the transfer, is nothing.
-    pub(super) fn of(found: &Found, reference: Option<Nanos>, nearest: Nanos) -> Verdict {
+    pub(super) fn judge(
+        found: &BufferTimes,
+        reference: Option<Nanos>,
+        nearest: Nanos,
+    ) -> Movability {
         const LITTLE: f64 = 0.05;
         let little = reference.map_or(0.0, |reference| reference.0 as f64 * LITTLE);
         let worth = little.max(3.0 * nearest.0 as f64);
-        let (Some(all), Some(half)) = (found.all, found.half) else { return Verdict::Unknown };
+        let (Some(all), Some(half)) = (found.all, found.half) else { return Movability::Unknown };
         let is_nothing = all.estimate.or(all.high).is_some_and(|most| most <= worth);
         match is_nothing {
-            false if all.likely() > worth => Verdict::Movable,
-            false => Verdict::Unknown,
-            true if half.likely() > worth => Verdict::HalfMovable,
-            true => Verdict::AtOnce,
+            false if all.likely() > worth => Movability::Movable,
+            false => Movability::Unknown,
+            true if half.likely() > worth => Movability::HalfMovable,
+            true => Movability::AtOnce,
         }
     }
 }
 
-impl Verdict {
+impl Movability {
     /// The same where the program copies the data beside the call: then the copying can be moved as well.
     pub(super) fn with_copy(
-        found: &Found,
-        copied: &Found,
+        found: &BufferTimes,
+        copied: &BufferTimes,
         reference: Option<Nanos>,
         nearest: Nanos,
-    ) -> Verdict {
-        let own = Verdict::of(found, reference, nearest);
-        let is_kept = matches!(own, Verdict::AtOnce | Verdict::HalfMovable);
-        match is_kept && Verdict::of(copied, reference, nearest) == Verdict::Movable {
-            true => Verdict::MovableWithCopy,
+    ) -> Movability {
+        let own = Movability::judge(found, reference, nearest);
+        let is_kept = matches!(own, Movability::AtOnce | Movability::HalfMovable);
+        match is_kept && Movability::judge(copied, reference, nearest) == Movability::Movable {
+            true => Movability::MovableWithCopy,
             false => own,
         }
     }

@@ -35,7 +35,7 @@ pub fn normalized_overlap(available: f64, transfer: f64) -> f64 {
 
 /// Messages that are alike.
 #[derive(Debug, Clone, Copy)]
-pub struct Messages {
+pub struct AlikeMessages {
     pub count: f64,
     /// Of one of them.
     pub bytes: f64,
@@ -48,13 +48,13 @@ pub struct Messages {
 pub struct Demand {
     /// T_comp, nanoseconds.
     pub computation: f64,
-    pub messages: Vec<Messages>,
+    pub messages: Vec<AlikeMessages>,
 }
 
 impl Demand {
     /// The part of T_comm that is not hidden, nanoseconds.
     pub fn exposed(&self, network: &Network) -> f64 {
-        let of = |messages: &Messages| {
+        let of = |messages: &AlikeMessages| {
             (network.transfer(messages.bytes) - messages.available).max(0.0) * messages.count
         };
         self.messages.iter().map(of).sum()
@@ -111,7 +111,7 @@ pub enum Tolerated {
 
 /// Networks of one latency.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct LatencyRow {
     pub latency_ns: f64,
     /// By [`BANDWIDTHS`]: execution time normalised to computation.
     pub execution: Vec<f64>,
@@ -119,14 +119,14 @@ pub struct Row {
 }
 
 /// What networks would cost: one row a latency. Empty where computation or messages are not known.
-pub fn table(demand: &Demand, loss: f64) -> Vec<Row> {
+pub fn table(demand: &Demand, loss: f64) -> Vec<LatencyRow> {
     let row = |latency_ns: f64| {
         let execution: Option<Vec<f64>> = BANDWIDTHS
             .iter()
             .map(|&bytes_per_s| demand.execution(&Network { latency_ns, bytes_per_s }))
             .collect();
         let least_bandwidth = demand.least_bandwidth(latency_ns, loss)?;
-        Some(Row { latency_ns, execution: execution?, least_bandwidth })
+        Some(LatencyRow { latency_ns, execution: execution?, least_bandwidth })
     };
     LATENCIES_NS.into_iter().filter_map(row).collect()
 }

@@ -10,7 +10,7 @@ use lapscope_trace::watched::words::{Buffer, Word};
 /// Where the words of a buffer come in its production, or consumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum AccessOrder {
     /// The first word first.
     Same,
     /// The last word first.
@@ -26,8 +26,8 @@ pub enum Order {
 
 /// An order, and what it follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct OrderFound {
-    pub order: Order,
+pub struct OrderEstimate {
+    pub order: AccessOrder,
     /// Rank correlation of the order with the place in the buffer (Kendall's tau within requests): 1 the same, -1
     /// reverse. `None` where too few pairs of words tell.
     pub agreement: Option<Interval>,
@@ -35,10 +35,10 @@ pub struct OrderFound {
     pub pairs: u64,
 }
 
-impl OrderFound {
+impl OrderEstimate {
     /// Whether pairs of words tell anything.
     pub fn is_known(&self) -> bool {
-        self.order != Order::Unknown
+        self.order != AccessOrder::Unknown
     }
 }
 
@@ -73,24 +73,24 @@ impl Pairs {
 /// Pairs are of the same request, as requests are early or late as a whole. Where too few requests have two such words, pairs
 /// with the request before tell an order, and none where there is no order. `nearest`: nanoseconds below which two touches
 /// cannot be told apart.
-pub fn find(buffers: &[Buffer], side: Side, nearest: f64) -> OrderFound {
+pub fn find(buffers: &[Buffer], side: Side, nearest: f64) -> OrderEstimate {
     let drawn: Vec<Vec<&Word>> = buffers
         .iter()
         .map(|buffer| buffer.words.iter().filter(|word| !word.is_end()).collect())
         .collect();
-    let told = Told { side, nearest };
-    let within = drawn.iter().map(|words| told.of(pairs_within(words)));
+    let told = WordLimits { side, nearest };
+    let within = drawn.iter().map(|words| told.count_pairs(pairs_within(words)));
     let within: Vec<Pairs> = within.filter(Pairs::tell).collect();
     if within.len() >= LEAST_REQUESTS {
         return judge(&within, true);
     }
-    let between = drawn.windows(2).map(|two| told.of(pairs_between(&two[0], &two[1])));
+    let between = drawn.windows(2).map(|two| told.count_pairs(pairs_between(&two[0], &two[1])));
     let between: Vec<Pairs> = between.filter(Pairs::tell).collect();
     if between.len() >= LEAST_REQUESTS {
         return judge(&between, false);
     }
     let pairs = within.iter().map(|pairs| pairs.known).sum::<f64>() as u64;
-    OrderFound { pairs, ..OrderFound::default() }
+    OrderEstimate { pairs, ..OrderEstimate::default() }
 }
 
 fn pairs_within<'a>(words: &[&'a Word]) -> Vec<(&'a Word, &'a Word)> {
@@ -105,13 +105,13 @@ fn pairs_between<'a>(one: &[&'a Word], other: &[&'a Word]) -> Vec<(&'a Word, &'a
     one.iter().flat_map(of).collect()
 }
 
-struct Told {
+struct WordLimits {
     side: Side,
     nearest: f64,
 }
 
-impl Told {
-    fn of(&self, of: Vec<(&Word, &Word)>) -> Pairs {
+impl WordLimits {
+    fn count_pairs(&self, of: Vec<(&Word, &Word)>) -> Pairs {
         let mut pairs = Pairs::default();
         for (front, back) in of.into_iter().filter(|(front, back)| front.position < back.position) {
             let later = back.away.less(front.away);
@@ -133,20 +133,22 @@ impl Told {
 }
 
 /// `tells_none`: whether pairs without an order say that there is none.
-fn judge(told: &[Pairs], tells_none: bool) -> OrderFound {
+fn judge(told: &[Pairs], tells_none: bool) -> OrderEstimate {
     let sum = |of: fn(&Pairs) -> f64| told.iter().map(of).sum::<f64>();
     let known = sum(|pairs| pairs.known);
     let agreement = agreement(told, known);
     let order = match agreement {
-        _ if sum(|pairs| pairs.near) >= MOST * (known + sum(|pairs| pairs.near)) => Order::AtOnce,
-        Interval { low, .. } if low >= ORDERED => Order::Same,
-        Interval { high, .. } if high <= -ORDERED => Order::Reverse,
-        Interval { low, high, .. } if low >= -UNORDERED && high <= UNORDERED && tells_none => {
-            Order::Random
+        _ if sum(|pairs| pairs.near) >= MOST * (known + sum(|pairs| pairs.near)) => {
+            AccessOrder::AtOnce
         }
-        _ => Order::Unknown,
+        Interval { low, .. } if low >= ORDERED => AccessOrder::Same,
+        Interval { high, .. } if high <= -ORDERED => AccessOrder::Reverse,
+        Interval { low, high, .. } if low >= -UNORDERED && high <= UNORDERED && tells_none => {
+            AccessOrder::Random
+        }
+        _ => AccessOrder::Unknown,
     };
-    OrderFound { order, agreement: Some(agreement), pairs: known as u64 }
+    OrderEstimate { order, agreement: Some(agreement), pairs: known as u64 }
 }
 
 /// The mean over all pairs. The interval is that of a ratio of sums over requests, with two pairs added that agree and two that
@@ -173,21 +175,21 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_trace::watched::seen::Seen;
+    use lapscope_trace::watched::seen::TimeBounds;
     use lapscope_trace::watched::words::Word;
 
     /// Requests of which 4 words were drawn, that are touched at these times.
     fn requests(times: &[[f64; 4]]) -> Vec<Buffer> {
         let word = |(at, &ns): (usize, &f64)| Word {
             position: (at + 1) as f64 / 5.0,
-            away: Seen::exactly(ns),
+            away: TimeBounds::exactly(ns),
         };
         let buffer =
             |times: &[f64; 4]| Buffer::new(48, times.iter().enumerate().map(word).collect());
         times.iter().map(buffer).collect()
     }
 
-    fn order(times: &[[f64; 4]], side: Side) -> Order {
+    fn order(times: &[[f64; 4]], side: Side) -> AccessOrder {
         find(&requests(times), side, 2.0).order
     }
 
@@ -195,11 +197,11 @@ mod tests {
     fn a_rising_time_is_the_same_order_for_receives_and_the_reverse_for_sends() {
         let rising = [[10.0, 20.0, 30.0, 40.0]; 6];
         let falling = [[40.0, 30.0, 20.0, 10.0]; 6];
-        assert_eq!(order(&rising, Side::Receive), Order::Same);
-        assert_eq!(order(&rising, Side::Send), Order::Reverse);
-        assert_eq!(order(&falling, Side::Receive), Order::Reverse);
-        assert_eq!(order(&falling, Side::Send), Order::Same);
-        assert_eq!(order(&[[10.0, 11.0, 9.0, 10.0]; 6], Side::Receive), Order::AtOnce);
+        assert_eq!(order(&rising, Side::Receive), AccessOrder::Same);
+        assert_eq!(order(&rising, Side::Send), AccessOrder::Reverse);
+        assert_eq!(order(&falling, Side::Receive), AccessOrder::Reverse);
+        assert_eq!(order(&falling, Side::Send), AccessOrder::Same);
+        assert_eq!(order(&[[10.0, 11.0, 9.0, 10.0]; 6], Side::Receive), AccessOrder::AtOnce);
     }
 
     #[test]
@@ -208,15 +210,15 @@ mod tests {
         let mut buffers = requests(&rising);
         // one word of each request is left, and it is the same
         buffers.iter_mut().for_each(|buffer| buffer.words.truncate(1));
-        assert_eq!(find(&buffers, Side::Receive, 2.0), OrderFound::default());
+        assert_eq!(find(&buffers, Side::Receive, 2.0), OrderEstimate::default());
         let mut buffers = requests(&rising);
         buffers.iter_mut().for_each(|buffer| buffer.words.truncate(2));
         let found = find(&buffers, Side::Receive, 2.0);
-        assert_eq!((found.order, found.pairs), (Order::Unknown, 6));
+        assert_eq!((found.order, found.pairs), (AccessOrder::Unknown, 6));
         for buffer in &mut buffers {
             (buffer.words[0].position, buffer.words[1].position) = (0.0, 1.0);
         }
-        assert_eq!(find(&buffers, Side::Receive, 2.0), OrderFound::default());
+        assert_eq!(find(&buffers, Side::Receive, 2.0), OrderEstimate::default());
     }
 
     #[test]
@@ -226,11 +228,11 @@ mod tests {
             buffer.words = vec![buffer.words[at % 4]];
         }
         let found = find(&buffers, Side::Receive, 2.0);
-        assert_eq!((found.order, found.pairs), (Order::Same, 39));
+        assert_eq!((found.order, found.pairs), (AccessOrder::Same, 39));
         for (at, buffer) in buffers.iter_mut().enumerate() {
-            buffer.words[0].away = Seen::exactly(10.0 * ((at * 7) % 5) as f64);
+            buffer.words[0].away = TimeBounds::exactly(10.0 * ((at * 7) % 5) as f64);
         }
-        assert_eq!(find(&buffers, Side::Receive, 2.0).order, Order::Unknown);
+        assert_eq!(find(&buffers, Side::Receive, 2.0).order, AccessOrder::Unknown);
     }
 
     #[test]
@@ -243,7 +245,7 @@ mod tests {
         ];
         let times: Vec<[f64; 4]> = (0..40).map(|at| mixed[at % 4]).collect();
         let found = find(&requests(&times), Side::Receive, 2.0);
-        assert_eq!((found.order, found.pairs), (Order::Random, 240));
+        assert_eq!((found.order, found.pairs), (AccessOrder::Random, 240));
         // in order less not: 2, 0, -4 and 2 of 6
         let agreement = found.agreement.unwrap();
         assert!(agreement.estimate == 0.0 && agreement.low < 0.0, "{agreement:?}");
@@ -253,14 +255,14 @@ mod tests {
     fn words_of_which_only_bounds_are_known_tell_what_they_can() {
         let mut buffers = requests(&[[10.0, 20.0, 30.0, 40.0]; 6]);
         for buffer in &mut buffers {
-            buffer.words[3].away = Seen::at_least(25.0);
+            buffer.words[3].away = TimeBounds::at_least(25.0);
         }
         // it is behind 10 and 20; whether behind 30 is not known
         let found = find(&buffers, Side::Receive, 2.0);
-        assert_eq!((found.order, found.pairs), (Order::Same, 30));
+        assert_eq!((found.order, found.pairs), (AccessOrder::Same, 30));
         for buffer in &mut buffers {
-            buffer.words.iter_mut().for_each(|word| word.away = Seen::at_least(5.0));
+            buffer.words.iter_mut().for_each(|word| word.away = TimeBounds::at_least(5.0));
         }
-        assert_eq!(find(&buffers, Side::Receive, 2.0), OrderFound::default());
+        assert_eq!(find(&buffers, Side::Receive, 2.0), OrderEstimate::default());
     }
 }

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use self::cells::{Cell, CellKey, Collected};
+use self::cells::{Collected, PairCell, PairKey};
 pub use self::networks::{Networks, Predicted, SmallCollectives, LOSS};
 pub use self::sums::{Granularities, SizeRow, Sum};
 use super::available::{hidden_behind_consumption, Available, Profile, Transfer};
 use super::network::Network;
 use super::pattern::{Pattern, Votes};
-use super::seen::Bounds;
+use super::seen::ConfidenceBounds;
 use super::site::SiteReach;
 use crate::reference::{Estimate, Reference};
 use lapscope_data::model::Side;
@@ -51,10 +51,10 @@ impl Profiles {
     }
 
     /// Of sites of which enough was seen.
-    pub fn of(sites: &[SiteReach]) -> Profiles {
+    pub fn from_sites(sites: &[SiteReach]) -> Profiles {
         Profiles::new(sites.iter().filter_map(|site| {
             let bytes = (site.min_bytes, site.max_bytes);
-            Some((site.place.id, site.side, bytes, Profile::of(site)?))
+            Some((site.place.id, site.side, bytes, Profile::from_site(site)?))
         }))
     }
 
@@ -76,7 +76,7 @@ impl Profiles {
 
 /// Where one end of messages is.
 #[derive(Debug, Clone, Serialize)]
-pub struct End {
+pub struct PairEnd {
     pub call: String,
     pub site: Option<FrameName>,
     /// Whether its buffers were watched often enough.
@@ -101,8 +101,8 @@ pub struct LaterHidden {
 /// Messages of similar size from one site to another.
 #[derive(Debug, Serialize)]
 pub struct PairRow {
-    pub send: End,
-    pub receive: End,
+    pub send: PairEnd,
+    pub receive: PairEnd,
     pub locality: Locality,
     pub from_bytes: u64,
     /// The first size that is too large.
@@ -117,7 +117,7 @@ pub struct PairRow {
     /// Of one message of their mean size; `None`: nothing near it was measured.
     pub transfer_ns: Option<TransferTime>,
     /// Available time of the worst datum over transfer time; from 1 on, all of the transfer can be hidden.
-    pub normalized_overlap: Option<Granularities<Bounds>>,
+    pub normalized_overlap: Option<Granularities<ConfidenceBounds>>,
     /// `None` where it is not pipelined, or where T_P or T_C is not known.
     pub later_hidden: Option<LaterHidden>,
 }
@@ -140,8 +140,8 @@ pub struct Pairs {
 
 /// A cell with what follows for it.
 struct Judged {
-    key: CellKey,
-    cell: Cell,
+    key: PairKey,
+    cell: PairCell,
     votes: Votes,
     send: Option<Profile>,
     receive: Option<Profile>,
@@ -158,7 +158,7 @@ impl Pairs {
         asked: &[Network],
         names: &mut dyn NameFrames,
     ) -> Option<Pairs> {
-        let collected = Collected::of(trace, |site, side| profiles.has(site, side));
+        let collected = Collected::collect(trace, |site, side| profiles.has(site, side));
         let mut judged = judge(&collected, reference, profiles);
         if judged.is_empty() {
             return None;
@@ -172,7 +172,7 @@ impl Pairs {
             let frame = trace.places.site(site).frame;
             let call = trace.places.call(site).name.clone();
             let site = frame.and_then(|frame| names.name(frame).into_iter().next());
-            End { call, site, is_measured }
+            PairEnd { call, site, is_measured }
         };
         let gap = |locality| reference.transfer(locality, 0).map(|time| time.ns as f64);
         Some(Pairs {
@@ -187,21 +187,21 @@ impl Pairs {
             pair_count: judged.len(),
             run_messages: collected.messages,
             run_bytes: collected.bytes,
-            totals: Sum::of(judged.iter()),
+            totals: Sum::add_up(judged.iter()),
             sizes: sizes(&judged),
-            networks: Networks::of(trace, &collected, &judged, asked),
+            networks: Networks::evaluate(trace, &collected, &judged, asked),
         })
     }
 }
 
 /// What the messages of a run tell of each two sites that communicate, whether their buffers were watched or not.
 pub fn patterns(trace: &Trace) -> BTreeMap<(SiteId, SiteId), Votes> {
-    Collected::of(trace, |_, _| true).votes().into_iter().collect()
+    Collected::collect(trace, |_, _| true).votes().into_iter().collect()
 }
 
 fn judge(collected: &Collected<'_>, reference: &Reference, profiles: &Profiles) -> Vec<Judged> {
     let votes = collected.votes();
-    let judge = |(&key, &cell): (&CellKey, &Cell)| {
+    let judge = |(&key, &cell): (&PairKey, &PairCell)| {
         let bytes = cell.mean_bytes();
         let send = profiles.get(key.send, Side::Send, bytes);
         let receive = profiles.get(key.receive, Side::Receive, bytes);
@@ -230,7 +230,7 @@ fn transfer_of(send: Option<Profile>, receive: Option<Profile>, bytes: u64) -> T
 }
 
 impl Judged {
-    fn row(&self, send: End, receive: End, gap: Option<f64>) -> PairRow {
+    fn row(&self, send: PairEnd, receive: PairEnd, gap: Option<f64>) -> PairRow {
         let class = self.key.size_class;
         let pattern = self.votes.pattern();
         let transfer = self.transfer;
@@ -251,7 +251,7 @@ impl Judged {
                 high: time.high_ns,
             }),
             normalized_overlap: transfer.map(|transfer| {
-                Granularities::of(&self.available).map(|worst| normalized(worst, &transfer))
+                Granularities::worst(&self.available).map(|worst| normalized(worst, &transfer))
             }),
             later_hidden: match pattern {
                 Pattern::Pipelined | Pattern::Dependent => self.later_hidden(gap),
@@ -275,9 +275,9 @@ impl Judged {
     }
 }
 
-fn normalized(worst: Bounds, transfer: &Estimate) -> Bounds {
+fn normalized(worst: ConfidenceBounds, transfer: &Estimate) -> ConfidenceBounds {
     use super::network::normalized_overlap as of;
-    Bounds {
+    ConfidenceBounds {
         low: of(worst.low, transfer.high_ns as f64),
         estimate: worst.estimate.map(|time| of(time, transfer.ns as f64)),
         high: worst
@@ -295,7 +295,7 @@ fn sizes(judged: &[Judged]) -> Vec<SizeRow> {
     let row = |(class, of): (u8, Vec<&Judged>)| SizeRow {
         from_bytes: if class == 0 { 0 } else { 1 << (class - 1) },
         below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
-        sum: Sum::of(of.into_iter()),
+        sum: Sum::add_up(of.into_iter()),
     };
     classes.into_iter().map(row).collect()
 }

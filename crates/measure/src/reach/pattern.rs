@@ -26,7 +26,7 @@ use scan::Scan;
 
 /// A matched message that was received.
 #[derive(Debug, Clone, Copy)]
-pub struct Message {
+pub struct TimedMessage {
     /// Places of ranks in the trace.
     pub source: u32,
     pub destination: u32,
@@ -41,7 +41,7 @@ pub struct Message {
 #[derive(Debug, Default)]
 pub struct Traffic<'t> {
     /// In the order of their posts.
-    pub messages: Vec<Message>,
+    pub messages: Vec<TimedMessage>,
     /// Of each rank: begins of its collectives, in order.
     pub collectives: Vec<Vec<i64>>,
     /// Of each rank: when it was inside MPI.
@@ -125,7 +125,7 @@ impl Votes {
 const LOOKS: usize = 8_192;
 
 impl Traffic<'_> {
-    /// What the messages of each pair of sites tell, by [`Message::pair`]. Messages of a rank to itself tell nothing.
+    /// What the messages of each pair of sites tell, by [`TimedMessage::pair`]. Messages of a rank to itself tell nothing.
     pub fn votes(&self) -> FxHashMap<u32, Votes> {
         let mut between: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
         for (place, message) in (0..).zip(&self.messages) {

@@ -6,7 +6,7 @@ use lapscope_data::places::SiteId;
 
 /// Computation that a call can be moved over, by the call site that sends or receives, nanoseconds.
 #[derive(Debug, Clone, Default)]
-pub struct Room {
+pub struct MoveRoom {
     /// From the completing call to the first touch of what was received.
     pub first_touch: FxHashMap<SiteId, i64>,
     /// From the last write of what is sent to its post.

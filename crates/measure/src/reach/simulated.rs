@@ -1,9 +1,9 @@
 //! Estimates of programs that were made up: what is said must hold what is true.
 
-use super::estimate::{estimate, Found};
-use super::seen::Bounds;
+use super::estimate::{estimate, BufferTimes};
+use super::seen::ConfidenceBounds;
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Numbers that are the same each time (xorshift64*, Vigna 2016).
@@ -78,7 +78,11 @@ impl Program {
                 };
                 let ns = first + self.word * place as f64;
                 let is_seen = ns <= self.until;
-                let away = if is_seen { Seen::exactly(ns) } else { Seen::at_least(self.until) };
+                let away = if is_seen {
+                    TimeBounds::exactly(ns)
+                } else {
+                    TimeBounds::at_least(self.until)
+                };
                 Word::at(8 * at as u64, 8 * self.words as u64, away)
             };
             let words = [0, self.words - 1, drawn[0], drawn[1]].map(word);
@@ -96,11 +100,11 @@ fn runs_that_tell(program: Program) -> [(usize, usize); 3] {
     let mut runs = [(0, 0); 3];
     for _ in 0..RUNS {
         let found = estimate(&program.watch(&mut numbers), Side::Receive, 0.0);
-        let Found { all, half, word, .. } = found;
+        let BufferTimes { all, half, word, .. } = found;
         let middle = program.first + program.word * (program.words - 1) as f64 / 2.0;
         let truth = [(all, program.first), (half, middle), (word, program.word)];
         for ((told, held), (bounds, truth)) in runs.iter_mut().zip(truth) {
-            let Some(Bounds { low, high, .. }) = bounds else { continue };
+            let Some(ConfidenceBounds { low, high, .. }) = bounds else { continue };
             *told += 1;
             *held += usize::from(low <= truth && high.map_or(true, |high| truth <= high));
         }
@@ -148,6 +152,6 @@ fn intervals_hold_the_truth_where_most_words_are_let_go_before() {
     let mut numbers = Numbers(1);
     let all = Program { until: 100e3, ..SIMPLE };
     let found = estimate(&all.watch(&mut numbers), Side::Receive, 0.0);
-    let at_least = Some(Bounds { low: 100e3, estimate: None, high: None });
+    let at_least = Some(ConfidenceBounds { low: 100e3, estimate: None, high: None });
     assert_eq!((found.all, found.half, found.word), (at_least, at_least, None));
 }

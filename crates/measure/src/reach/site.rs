@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::order::OrderFound;
-use super::seen::Bounds;
+use super::order::OrderEstimate;
+use super::seen::ConfidenceBounds;
 use super::who::TouchedBy;
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;
@@ -11,7 +11,7 @@ use lapscope_data::symbols::FrameName;
 
 /// A call in the program.
 #[derive(Debug, Clone, Serialize)]
-pub struct Place {
+pub struct ProgramCall {
     #[serde(skip)]
     pub id: SiteId,
     pub call: String,
@@ -21,7 +21,7 @@ pub struct Place {
 /// Whether anything is to be gained by moving a post or a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Movability {
     /// All of the buffer is ready before, or needed behind.
     Movable,
     /// Half of it is, all of it is not: only smaller messages could be moved.
@@ -65,7 +65,7 @@ pub struct CopiedBy {
     pub frames: Vec<FrameName>,
     pub words: u64,
     /// From the completion to the first use of the copy; from the last write of what was copied to the post.
-    pub all: Option<Bounds>,
+    pub all: Option<ConfidenceBounds>,
     pub touchers: Vec<TouchedBy>,
 }
 
@@ -73,12 +73,12 @@ pub struct CopiedBy {
 #[derive(Debug, Clone, Serialize)]
 pub struct SiteReach {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: ProgramCall,
     pub side: Side,
     /// Whether it makes requests; else it blocks.
     pub is_request: bool,
     /// The call that completes most of its requests.
-    pub completed_in: Option<Place>,
+    pub completed_in: Option<ProgramCall>,
     pub min_bytes: u64,
     pub max_bytes: u64,
     /// Ranks whose buffers were watched.
@@ -88,21 +88,21 @@ pub struct SiteReach {
     pub words: u64,
     /// How much earlier it could be posted, or later waited for, if all of the buffer is to be ready, or not needed yet;
     /// nanoseconds.
-    pub all: Option<Bounds>,
+    pub all: Option<ConfidenceBounds>,
     /// Likewise for half of the buffer.
-    pub half: Option<Bounds>,
+    pub half: Option<ConfidenceBounds>,
     /// From a word to the next in the order of production or consumption, nanoseconds: T_P or T_C of [SA06].
-    pub word: Option<Bounds>,
+    pub word: Option<ConfidenceBounds>,
     #[serde(flatten)]
-    pub order: OrderFound,
+    pub order: OrderEstimate,
     pub touchers: Vec<TouchedBy>,
     pub copies: Vec<CopiedBy>,
     /// As `all` and `half`, if the copying is moved as well: from the last write of what is copied, to the first use of the copy.
-    pub all_with_copy: Option<Bounds>,
-    pub half_with_copy: Option<Bounds>,
+    pub all_with_copy: Option<ConfidenceBounds>,
+    pub half_with_copy: Option<ConfidenceBounds>,
     #[serde(flatten)]
     pub worth: Worth,
-    pub verdict: Verdict,
+    pub verdict: Movability,
     pub notes: Vec<Note>,
 }
 
@@ -110,29 +110,29 @@ pub struct SiteReach {
 #[derive(Debug, Clone, Serialize)]
 pub struct WaitReach {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: ProgramCall,
     /// The least of its receives.
-    pub all: Option<Bounds>,
+    pub all: Option<ConfidenceBounds>,
     /// Likewise, if what only copies the data is moved as well.
-    pub all_with_copy: Option<Bounds>,
+    pub all_with_copy: Option<ConfidenceBounds>,
     /// Index into `sites` of the receive that has it.
     pub first: Option<usize>,
     /// Receives that it completes of which nothing was watched.
-    pub unwatched: Vec<Place>,
+    pub unwatched: Vec<ProgramCall>,
     /// Whether it completes sends, too: their buffers must not be written before.
     pub completes_sends: bool,
     /// What all its calls took, summed over ranks.
     pub exposed_ns: Nanos,
     /// What of it moving it could save, at most.
     pub recoverable_ns: Nanos,
-    pub verdict: Verdict,
+    pub verdict: Movability,
 }
 
 impl SiteReach {
     /// How far it could be moved, with the copying beside it where that is what keeps it.
-    pub fn movable(&self) -> Option<Bounds> {
+    pub fn movable(&self) -> Option<ConfidenceBounds> {
         match self.verdict {
-            Verdict::MovableWithCopy => self.all_with_copy,
+            Movability::MovableWithCopy => self.all_with_copy,
             _ => self.all,
         }
     }
@@ -146,7 +146,7 @@ pub struct Worth {
     /// What one takes undisturbed, a mean; `None`: not known.
     pub reference_ns: Option<Nanos>,
     /// Of that, what lies within the reach of all of the buffer: a fraction between 0 and 1.
-    pub hides: Option<Bounds>,
+    pub hides: Option<ConfidenceBounds>,
     /// What the program was inside calls that block, or complete these requests, summed over ranks; all sizes of the site together.
     pub exposed_ns: Nanos,
     /// What others waited for these sends, likewise; 0 of receives.

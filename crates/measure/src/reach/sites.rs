@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::estimate::{estimate, Found};
-use super::seen::{median, Bounds};
+use super::estimate::{estimate, BufferTimes};
+use super::seen::{median, ConfidenceBounds};
 use lapscope_data::model::{LetGo, Rank, Side, WatchResult};
 use lapscope_data::places::{InstructionId, SiteId};
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::Buffer;
 use lapscope_trace::watched::{Touch, Watched, WatchedWord};
 
@@ -20,9 +20,9 @@ pub struct SiteWatches {
     pub id: SiteId,
     pub side: Side,
     pub buffers: Vec<Watched>,
-    pub found: Found,
+    pub found: BufferTimes,
     /// The same of the copies that the program makes of it.
-    pub copied: Found,
+    pub copied: BufferTimes,
 }
 
 /// Words by who touched them.
@@ -39,7 +39,7 @@ pub struct Touched {
 pub struct Copied {
     pub words: u64,
     /// The first use of the copy, or the last write of what was copied; of each buffer the worst.
-    pub away: Vec<Seen>,
+    pub away: Vec<TimeBounds>,
     pub touches: BTreeMap<Touch, Touched>,
 }
 
@@ -144,7 +144,7 @@ impl SiteWatches {
         }
         let sum = |buffers: Vec<Vec<&WatchedWord>>| {
             let worst = |words: &Vec<&WatchedWord>| {
-                words.iter().map(|word| word.word.away).reduce(Seen::min)
+                words.iter().map(|word| word.word.away).reduce(TimeBounds::min)
             };
             Copied {
                 words: buffers.iter().map(|words| words.len() as u64).sum(),
@@ -169,7 +169,7 @@ impl Copied {
     }
 
     /// The median over buffers of their worst word.
-    pub fn median(&self) -> Option<Bounds> {
+    pub fn median(&self) -> Option<ConfidenceBounds> {
         median(&self.away)
     }
 }

@@ -34,7 +34,7 @@ pub struct Transfers {
 
 impl Transfers {
     /// `measured`: of the same trace.
-    pub fn of(trace: &Trace, reference: &Reference, measured: &Measured) -> Transfers {
+    pub fn measure(trace: &Trace, reference: &Reference, measured: &Measured) -> Transfers {
         let mut transfers = Transfers::default();
         for rank in measured.places() {
             transfers.add_rank(trace, rank, reference);

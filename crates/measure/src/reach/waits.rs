@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::estimate::Found;
+use super::estimate::BufferTimes;
 use super::gain::at_most;
-use super::seen::Bounds;
-use super::site::{Place, SiteReach, Verdict, WaitReach};
+use super::seen::ConfidenceBounds;
+use super::site::{Movability, ProgramCall, SiteReach, WaitReach};
 use super::transfers::Transfers;
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;
@@ -16,7 +16,7 @@ pub(super) fn of_sites(
     sites: &[SiteReach],
     transfers: &Transfers,
     nearest: Nanos,
-    place: &mut dyn FnMut(SiteId) -> Place,
+    place: &mut dyn FnMut(SiteId) -> ProgramCall,
 ) -> Vec<WaitReach> {
     let mut by_wait: BTreeMap<SiteId, Vec<usize>> = BTreeMap::new();
     for (at, site) in sites.iter().enumerate().filter(|(_, site)| site.side == Side::Receive) {
@@ -36,14 +36,15 @@ fn wait(
     receives: &[usize],
     sites: &[SiteReach],
     (transfers, nearest): (&Transfers, Nanos),
-    place: &mut dyn FnMut(SiteId) -> Place,
+    place: &mut dyn FnMut(SiteId) -> ProgramCall,
 ) -> WaitReach {
-    let known: Option<Vec<Bounds>> = receives.iter().map(|&at| sites[at].all).collect();
-    let all = known.and_then(|all| all.into_iter().reduce(Bounds::min));
-    let known: Option<Vec<Bounds>> = receives.iter().map(|&at| sites[at].movable()).collect();
-    let all_with_copy = known.and_then(|all| all.into_iter().reduce(Bounds::min));
+    let known: Option<Vec<ConfidenceBounds>> = receives.iter().map(|&at| sites[at].all).collect();
+    let all = known.and_then(|all| all.into_iter().reduce(ConfidenceBounds::min));
+    let known: Option<Vec<ConfidenceBounds>> =
+        receives.iter().map(|&at| sites[at].movable()).collect();
+    let all_with_copy = known.and_then(|all| all.into_iter().reduce(ConfidenceBounds::min));
     let high = |at: &usize| sites[*at].all.and_then(|all| all.high).unwrap_or(f64::INFINITY);
-    let likely = |at: &usize| sites[*at].all.map_or(f64::INFINITY, Bounds::likely);
+    let likely = |at: &usize| sites[*at].all.map_or(f64::INFINITY, ConfidenceBounds::likely);
     let first = receives
         .iter()
         .copied()
@@ -56,12 +57,12 @@ fn wait(
     let exposed_ns = transfers.exposed_in(id);
     let calls = receives.iter().map(|&at| sites[at].worth.transfers).max().unwrap_or(0);
     let reference = receives.iter().filter_map(|&at| sites[at].worth.reference_ns).max();
-    let half = receives.iter().filter_map(|&at| sites[at].half).reduce(Bounds::min);
-    let found = Found { all, half, ..Found::default() };
-    let copied = Found { all: all_with_copy, half: all_with_copy, ..Found::default() };
-    let verdict = Verdict::with_copy(&found, &copied, reference, nearest);
+    let half = receives.iter().filter_map(|&at| sites[at].half).reduce(ConfidenceBounds::min);
+    let found = BufferTimes { all, half, ..BufferTimes::default() };
+    let copied = BufferTimes { all: all_with_copy, half: all_with_copy, ..BufferTimes::default() };
+    let verdict = Movability::with_copy(&found, &copied, reference, nearest);
     let movable = match verdict {
-        Verdict::MovableWithCopy => all_with_copy,
+        Movability::MovableWithCopy => all_with_copy,
         _ => all,
     };
     WaitReach {

@@ -18,7 +18,7 @@ const LOW_END: f64 = 0.05;
 
 /// What was measured around one size.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Point {
+pub struct ReferencePoint {
     /// Mean size of the samples.
     pub bytes: f64,
     /// What a transfer takes undisturbed: the low end of the samples, below which one in twenty is.
@@ -70,7 +70,7 @@ impl Kept {
         other.kept.into_iter().for_each(|sample| self.keep(sample));
     }
 
-    fn point(&mut self) -> Option<Point> {
+    fn point(&mut self) -> Option<ReferencePoint> {
         self.prune();
         if self.kept.len() < FEWEST {
             return None;
@@ -79,7 +79,7 @@ impl Kept {
         sorted.sort_unstable_by(f64::total_cmp);
         // a time is at least 1 ns
         let quantile = |share| stats::quantile(&sorted, share).map(|ns| ns.max(1.0));
-        Some(Point {
+        Some(ReferencePoint {
             bytes: self.bytes as f64 / self.count as f64,
             ns: quantile(LOW_END)?,
             low_ns: quantile(QUICKEST)?,
@@ -92,21 +92,21 @@ impl Kept {
 
 /// What was measured around one size, by whether its ranks had processors meanwhile.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Bin {
+struct SizeBin {
     undisturbed: Kept,
     disturbed: Kept,
 }
 
-impl Bin {
-    fn merge(&mut self, other: Bin) {
+impl SizeBin {
+    fn merge(&mut self, other: SizeBin) {
         self.undisturbed.merge(other.undisturbed);
         self.disturbed.merge(other.disturbed);
     }
 
     /// Of undisturbed samples, where there are enough. The others say how long a transfer takes at most: it may take much
     /// less.
-    fn point(&mut self) -> Option<Point> {
-        let bounded = |point: Point| Point { low_ns: 1.0, ..point };
+    fn point(&mut self) -> Option<ReferencePoint> {
+        let bounded = |point: ReferencePoint| ReferencePoint { low_ns: 1.0, ..point };
         self.undisturbed.point().or_else(|| self.disturbed.point().map(bounded))
     }
 
@@ -118,14 +118,14 @@ impl Bin {
 
 /// Samples of one curve.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Bins(Vec<Bin>);
+pub(super) struct Bins(Vec<SizeBin>);
 
 impl Bins {
     /// `key` tells the sample from all others, wherever it is looked at.
     pub(super) fn add(&mut self, bytes: u64, ns: i64, is_disturbed: bool, key: u64) {
         let index = bin_of(bytes);
         if self.0.len() <= index {
-            self.0.resize_with(index + 1, Bin::default);
+            self.0.resize_with(index + 1, SizeBin::default);
         }
         let bin = &mut self.0[index];
         let kept = if is_disturbed { &mut bin.disturbed } else { &mut bin.undisturbed };
@@ -134,12 +134,12 @@ impl Bins {
 
     /// Whether points of it are of disturbed samples alone.
     pub(super) fn is_disturbed(&self) -> bool {
-        self.0.iter().any(Bin::is_disturbed)
+        self.0.iter().any(SizeBin::is_disturbed)
     }
 
     pub(super) fn merge(&mut self, other: Bins) {
         if self.0.len() < other.0.len() {
-            self.0.resize_with(other.0.len(), Bin::default);
+            self.0.resize_with(other.0.len(), SizeBin::default);
         }
         for (bin, more) in self.0.iter_mut().zip(other.0) {
             bin.merge(more);
@@ -147,13 +147,13 @@ impl Bins {
     }
 
     /// One point for each bin with enough samples, smallest sizes first.
-    pub(super) fn points(&mut self) -> Vec<Point> {
+    pub(super) fn points(&mut self) -> Vec<ReferencePoint> {
         self.by_size().into_iter().flatten().collect()
     }
 
     /// As [`Bins::points`], of messages there and of messages back: the mean of both. An error in the correction of clocks
     /// makes one of them as much quicker as it makes the other slower.
-    pub(super) fn points_with(&mut self, back: &mut Bins) -> Vec<Point> {
+    pub(super) fn points_with(&mut self, back: &mut Bins) -> Vec<ReferencePoint> {
         let (mut there, mut back) = (self.by_size(), back.by_size());
         let sizes = there.len().max(back.len());
         there.resize(sizes, None);
@@ -166,17 +166,17 @@ impl Bins {
         .collect()
     }
 
-    fn by_size(&mut self) -> Vec<Option<Point>> {
-        self.0.iter_mut().map(Bin::point).collect()
+    fn by_size(&mut self) -> Vec<Option<ReferencePoint>> {
+        self.0.iter_mut().map(SizeBin::point).collect()
     }
 }
 
-impl Point {
-    fn mean(&self, other: &Point) -> Point {
+impl ReferencePoint {
+    fn mean(&self, other: &ReferencePoint) -> ReferencePoint {
         let mean = |a: f64, b: f64| (a + b) / 2.0;
         let samples = self.samples + other.samples;
         let bytes = self.bytes * self.samples as f64 + other.bytes * other.samples as f64;
-        Point {
+        ReferencePoint {
             bytes: bytes / samples as f64,
             ns: mean(self.ns, other.ns),
             low_ns: mean(self.low_ns, other.low_ns),

@@ -1,6 +1,6 @@
 //! Time as a function of size, from the points that were measured.
 
-use super::bins::Point;
+use super::bins::ReferencePoint;
 use super::Estimate;
 use lapscope_trace::stats::weighted_median;
 
@@ -19,22 +19,22 @@ const LARGEST_BYTES: f64 = 1e18;
 
 /// Points with rising sizes and times that do not fall.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(from = "Vec<Point>", into = "Vec<Point>")]
+#[serde(from = "Vec<ReferencePoint>", into = "Vec<ReferencePoint>")]
 pub struct Curve {
-    points: Vec<Point>,
+    points: Vec<ReferencePoint>,
 }
 
-impl Point {
-    fn bounded(self, by: &Point, bound: fn(f64, f64) -> f64) -> Point {
+impl ReferencePoint {
+    fn bounded(self, by: &ReferencePoint, bound: fn(f64, f64) -> f64) -> ReferencePoint {
         let (ns, low_ns) = (bound(self.ns, by.ns), bound(self.low_ns, by.low_ns));
-        Point { ns, low_ns, high_ns: bound(self.high_ns, by.high_ns), ..self }
+        ReferencePoint { ns, low_ns, high_ns: bound(self.high_ns, by.high_ns), ..self }
     }
 }
 
-impl From<Vec<Point>> for Curve {
+impl From<Vec<ReferencePoint>> for Curve {
     /// Larger transfers do not take less: where noise says so, neighbours are brought to their median (isotonic regression,
     /// by pooling adjacent violators). It keeps order between curves, so quartiles stay on their side of the median.
-    fn from(mut points: Vec<Point>) -> Curve {
+    fn from(mut points: Vec<ReferencePoint>) -> Curve {
         points.retain(|point| {
             let times = [point.ns, point.low_ns, point.high_ns];
             let are_sound = times.iter().all(|ns| (0.0..LONGEST_NS).contains(ns));
@@ -44,7 +44,7 @@ impl From<Vec<Point>> for Curve {
         points.dedup_by(|b, a| a.bytes == b.bytes);
         let weights: Vec<f64> =
             points.iter().map(|point| point.samples.clamp(1, 512) as f64).collect();
-        let fields: [fn(&mut Point) -> &mut f64; 3] =
+        let fields: [fn(&mut ReferencePoint) -> &mut f64; 3] =
             [|point| &mut point.ns, |point| &mut point.low_ns, |point| &mut point.high_ns];
         for field in fields {
             let values: Vec<f64> = points.iter_mut().map(|point| *field(point)).collect();
@@ -56,8 +56,8 @@ impl From<Vec<Point>> for Curve {
     }
 }
 
-impl From<Curve> for Vec<Point> {
-    fn from(curve: Curve) -> Vec<Point> {
+impl From<Curve> for Vec<ReferencePoint> {
+    fn from(curve: Curve) -> Vec<ReferencePoint> {
         curve.points
     }
 }
@@ -80,7 +80,7 @@ fn isotonic(values: &[f64], weights: &[f64]) -> Vec<f64> {
 }
 
 impl Curve {
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[ReferencePoint] {
         &self.points
     }
 
@@ -90,9 +90,10 @@ impl Curve {
     }
 
     /// Puts a point in place of those of nearly its size. Smaller transfers then take no more than it.
-    pub(super) fn replace(&mut self, point: &Point) {
-        let is_near =
-            |other: &Point| other.bytes <= point.bytes * NEAR && point.bytes <= other.bytes * NEAR;
+    pub(super) fn replace(&mut self, point: &ReferencePoint) {
+        let is_near = |other: &ReferencePoint| {
+            other.bytes <= point.bytes * NEAR && point.bytes <= other.bytes * NEAR
+        };
         self.points.retain(|other| !is_near(other));
         for smaller in self.points.iter_mut().filter(|other| other.bytes < point.bytes) {
             *smaller = smaller.bounded(point, f64::min);
@@ -115,7 +116,7 @@ impl Curve {
     /// measured here stands: no larger transfer takes less, no smaller one more.
     pub(super) fn extend(&mut self, other: &Curve) -> Option<[f64; 2]> {
         let beyond = other.points.iter().filter(|point| !self.covers(point.bytes));
-        let beyond: Vec<Point> = beyond.copied().collect();
+        let beyond: Vec<ReferencePoint> = beyond.copied().collect();
         let sizes = [beyond.first()?.bytes, beyond.last()?.bytes];
         let ends = self.points.first().copied().zip(self.points.last().copied());
         self.points.extend(beyond.into_iter().map(|point| match ends {
@@ -146,9 +147,9 @@ impl Curve {
     }
 
     /// Less time than the smallest measured size takes, but no less than its bytes' share of it.
-    fn below(&self, first: &Point, bytes: f64) -> Option<Estimate> {
+    fn below(&self, first: &ReferencePoint, bytes: f64) -> Option<Estimate> {
         if bytes == first.bytes || first.bytes <= SMALL_BYTES {
-            return Some(Estimate::of(first));
+            return Some(Estimate::from_point(first));
         }
         if bytes * DOWNWARDS < first.bytes {
             return None;
@@ -161,9 +162,9 @@ impl Curve {
     }
 
     /// On along the slope of the last two octaves.
-    fn above(&self, last: &Point, bytes: f64) -> Option<Estimate> {
+    fn above(&self, last: &ReferencePoint, bytes: f64) -> Option<Estimate> {
         if bytes == last.bytes || (bytes <= SMALL_BYTES && last.bytes <= SMALL_BYTES) {
-            return Some(Estimate::of(last));
+            return Some(Estimate::from_point(last));
         }
         let begin = self.points.partition_point(|point| point.bytes * UPWARDS < last.bytes);
         let (slope, reach) = match slope(&self.points[begin..]) {
@@ -179,7 +180,7 @@ impl Curve {
 }
 
 /// Nanoseconds a byte from the first point to the last; `None` of a single one.
-fn slope(points: &[Point]) -> Option<f64> {
+fn slope(points: &[ReferencePoint]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
     (last.bytes > first.bytes).then(|| (last.ns - first.ns) / (last.bytes - first.bytes))
 }
@@ -188,8 +189,15 @@ fn slope(points: &[Point]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn point(bytes: f64, ns: f64) -> Point {
-        Point { bytes, ns, low_ns: ns * 0.9, high_ns: ns * 1.2, samples: 10, of_run: false }
+    fn point(bytes: f64, ns: f64) -> ReferencePoint {
+        ReferencePoint {
+            bytes,
+            ns,
+            low_ns: ns * 0.9,
+            high_ns: ns * 1.2,
+            samples: 10,
+            of_run: false,
+        }
     }
 
     #[test]
@@ -262,7 +270,7 @@ mod tests {
             times(&curve),
             [(500.0, 100.0), (1000.0, 100.0), (4000.0, 400.0), (8000.0, 400.0), (9000.0, 500.0)]
         );
-        let quartiles = |points: &[Point]| {
+        let quartiles = |points: &[ReferencePoint]| {
             points
                 .windows(2)
                 .all(|two| two[0].low_ns <= two[1].low_ns && two[0].high_ns <= two[1].high_ns)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Curve, Point, Reference};
+use super::{Curve, Reference, ReferencePoint};
 use lapscope_trace::Locality;
 
 /// Fewer transfers of a run tell nothing against a calibration.
@@ -60,7 +60,7 @@ impl Reference {
 /// A size at which times differ: what was calibrated, and the run's point.
 struct Differing {
     calibrated_ns: f64,
-    point: Point,
+    point: ReferencePoint,
 }
 
 fn correct(own: &mut Curve, run: &Curve, which: &Which) -> Vec<Disagreement> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{CollectiveSample, Fit, Reference, Sample, Source};
+use super::{CollectiveSample, Fit, Reference, ReferenceSource, Sample};
 use lapscope_data::model::RankInfo;
 use lapscope_trace::processors::processor_share;
 use lapscope_trace::roster::CommKey;
@@ -48,20 +48,20 @@ struct Gathering {
 }
 
 impl Reference {
-    /// From the run's own transfers; its source is [`Source::None`] when none will do.
+    /// From the run's own transfers; its source is [`ReferenceSource::None`] when none will do.
     pub fn of_run(trace: &Trace) -> Reference {
         Reference::of_operations(trace, |_| true)
     }
 
     /// As [`Reference::of_run`], from those operations alone that `counts` says yes to.
     pub fn of_operations(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Reference {
-        Samples::of(trace, counts).reference(trace)
+        Samples::collect(trace, counts).reference(trace)
     }
 }
 
 impl Samples {
     /// Of the ranks in the trace's focus, from those operations that `counts` says yes to.
-    pub fn of(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Samples {
+    pub fn collect(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Samples {
         let processors =
             Processors { trace, is_never_known: share(trace).is_some() && !trace.is_starved() };
         let of_rank = |rank: usize| {
@@ -109,7 +109,7 @@ impl Samples {
             fit.add_collective(sample, key);
         }
         let processor_share = share(trace).filter(|_| fit.is_disturbed());
-        Reference { processor_share, ..fit.finish(Source::Run) }
+        Reference { processor_share, ..fit.finish(ReferenceSource::Run) }
     }
 
     /// A member's part of a collective that all ranks are known of.

@@ -43,7 +43,7 @@ pub const SEVERAL: u32 = 4;
 
 impl Sharing {
     /// `None`: of no size all of it was measured.
-    pub(super) fn of(all: &[AtOnce]) -> Option<Sharing> {
+    pub(super) fn fit(all: &[AtOnce]) -> Option<Sharing> {
         let sizes: BTreeSet<u64> = all.iter().map(|it| it.bytes).collect();
         sizes.into_iter().rev().find_map(|bytes| Sharing::of_size(all, bytes))
     }
@@ -108,10 +108,10 @@ mod tests {
         let mut all = vec![at(64, 1, false, 1.0), at(64, 1, true, 9.0), at(64, 4, false, 9.0)];
         all.extend([at(128, 1, false, 2.0), at(128, 4, false, 8.0)]);
         let found = Sharing { bytes: 64, several: 9.0, both_ways: 9.0 };
-        assert_eq!(Sharing::of(&all), Some(found));
+        assert_eq!(Sharing::fit(&all), Some(found));
         all.push(at(128, 1, true, 3.0));
         let found = Sharing { bytes: 128, several: 4.0, both_ways: 1.5 };
-        assert_eq!(Sharing::of(&all), Some(found));
-        assert_eq!(Sharing::of(&[at(128, 1, false, f64::NAN)]), None);
+        assert_eq!(Sharing::fit(&all), Some(found));
+        assert_eq!(Sharing::fit(&[at(128, 1, false, f64::NAN)]), None);
     }
 }

@@ -36,7 +36,7 @@ fn collective(call: &str, ranks: u32, bytes: u64, ns: i64) -> CollectiveSample<'
 }
 
 fn fit(samples: impl IntoIterator<Item = Sample>) -> Reference {
-    Reference::fit(samples, [], Source::Run)
+    Reference::fit(samples, [], ReferenceSource::Run)
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn nonblocking_collectives_have_times_of_their_own() {
     let blocking = collective("MPI_Alltoall", 4, 4096, 5_000);
     let own = CollectiveSample { is_request: true, ns: 9_000, ..blocking };
     let of = |samples: Vec<CollectiveSample<'static>>| {
-        let fitted = Reference::fit([], samples.repeat(3), Source::Run);
+        let fitted = Reference::fit([], samples.repeat(3), ReferenceSource::Run);
         let ns = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.ns);
         (
             ns(fitted.collective("MPI_Alltoall", 4, 4096)),
@@ -161,7 +161,7 @@ fn paths_do_not_mix() {
 fn collectives_between_measured_numbers_of_ranks() {
     let sample = |ranks, ns| collective("MPI_Allreduce", ranks, 8, ns);
     let samples = [sample(2, 1000), sample(8, 3000)].repeat(5);
-    let fitted = Reference::fit([], samples, Source::Run);
+    let fitted = Reference::fit([], samples, ReferenceSource::Run);
     let of = |ranks| fitted.collective("MPI_Allreduce", ranks, 8).map(|estimate| estimate.ns);
     assert_eq!((of(2), of(4), of(8)), (Some(1000), Some(2000), Some(3000)));
     assert_eq!((of(1), of(9)), (None, None));
@@ -177,7 +177,7 @@ fn what_a_calibration_does_not_cover_comes_from_the_run() {
     let mut reference = Reference::fit(
         calibrated,
         [barrier(2, 8, 500), barrier(2, kib, 900)].repeat(3),
-        Source::None,
+        ReferenceSource::None,
     );
     let own = |bytes, ns| [node(bytes, ns)].repeat(3);
     let network = Sample {
@@ -188,8 +188,11 @@ fn what_a_calibration_does_not_cover_comes_from_the_run() {
         is_disturbed: false,
     };
     let samples = [own(2 * mib, 9), own(32 * mib, 3_600_000), vec![network; 3]].concat();
-    let run =
-        Reference::fit(samples, [barrier(2, mib, 90_000), barrier(2, 8, 1)].repeat(3), Source::Run);
+    let run = Reference::fit(
+        samples,
+        [barrier(2, mib, 90_000), barrier(2, 8, 1)].repeat(3),
+        ReferenceSource::Run,
+    );
     assert_eq!(reference.transfer(Locality::Node, 32 * mib), None);
 
     let taken = reference.complete_with(run);
@@ -237,7 +240,7 @@ fn a_reference_is_the_same_after_writing_and_reading() {
         node(bytes, ideal(bytes, &mut random))
     });
     let collective = collective("MPI_Bcast", 4, 64, 900);
-    let fitted = Reference::fit(samples, [collective; 3], Source::None);
+    let fitted = Reference::fit(samples, [collective; 3], ReferenceSource::None);
     let text = serde_json::to_string(&fitted).unwrap();
     let read: Reference = serde_json::from_str(&text).unwrap();
     let of = |reference: &Reference| reference.transfer(Locality::Node, 4096).unwrap();

@@ -55,7 +55,7 @@ pub(super) struct Candidate {
 /// Every anchor that qualifies on a rank; `events` may be cut.
 pub(super) fn candidates(events: &mut Events) -> Vec<Candidate> {
     events.list.truncate(MOST_EVENTS);
-    let found = Found::of(events);
+    let found = AnchorVisits::find(events);
     (1..events.tree.len() as u32).filter_map(|node| found.candidate(node)).collect()
 }
 
@@ -92,7 +92,7 @@ pub(super) fn most_common(numbers: impl Iterator<Item = usize>) -> Option<(usize
 }
 
 /// All visits of a rank.
-struct Found<'a> {
+struct AnchorVisits<'a> {
     events: &'a Events,
     /// By node.
     visits: Vec<Vec<u32>>,
@@ -100,8 +100,8 @@ struct Found<'a> {
     span: i64,
 }
 
-impl<'a> Found<'a> {
-    fn of(events: &'a Events) -> Found<'a> {
+impl<'a> AnchorVisits<'a> {
+    fn find(events: &'a Events) -> AnchorVisits<'a> {
         let tree = &events.tree;
         let mut visits: Vec<Vec<u32>> = vec![Vec::new(); tree.len()];
         let mut last = Tree::ROOT;
@@ -117,7 +117,7 @@ impl<'a> Found<'a> {
         }
         let begin = events.list.first().map_or(0, |event| event.begin);
         let end = events.list.iter().map(|event| event.end).max().unwrap_or(begin);
-        Found { events, visits, span: end - begin }
+        AnchorVisits { events, visits, span: end - begin }
     }
 
     fn candidate(&self, node: u32) -> Option<Candidate> {

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::drift::Drift;
 use super::events::{Caller, Path};
-use super::sums::{Cell, RegionSums, Spent, StepSums};
-use super::{Plan, Rule};
+use super::sums::{RegionSums, Spent, StepCell, StepSums};
+use super::{Plan, StepRule};
 use crate::overlap::sums::ByCause;
 use crate::overlap::sums::Cause;
 use lapscope_data::model::{Nanos, Rank};
@@ -20,7 +20,7 @@ const NEARLY_ALL: f64 = 0.95;
 /// The steps of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Steps {
-    pub what: What,
+    pub what: StepStart,
     /// On each of `ranks`.
     pub count: u64,
     pub ranks: u64,
@@ -45,7 +45,7 @@ pub struct Steps {
 /// What begins a step.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum What {
+pub enum StepStart {
     /// The program marks them: MPI_Pcontrol(2).
     Marks,
     /// A region that the program marks.
@@ -109,12 +109,12 @@ pub struct StepRow {
     pub longest_step: u64,
     pub longest_rank: Rank,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: StepNumbers,
 }
 
 /// Sums over ranks.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Numbers {
+pub struct StepNumbers {
     /// Of completing and blocking calls.
     pub exposed_ns: Nanos,
     pub exposed_late_partner_ns: Nanos,
@@ -143,15 +143,15 @@ pub struct RegionRow {
     pub longest_ns: Nanos,
     pub longest_rank: Rank,
     #[serde(flatten)]
-    pub numbers: Numbers,
+    pub numbers: StepNumbers,
 }
 
-impl Numbers {
-    fn of(spent: &Spent) -> Numbers {
+impl StepNumbers {
+    fn from_spent(spent: &Spent) -> StepNumbers {
         let share = |ns: i64| (spent.transfer > 0).then(|| ns as f64 / spent.transfer as f64);
         let [late, remote, local, transfer, processor]: ByCause =
-            Cause::ALL.map(|cause| spent.exposed.of(cause));
-        Numbers {
+            Cause::ALL.map(|cause| spent.exposed.by_cause(cause));
+        StepNumbers {
             exposed_ns: Nanos(spent.exposed.total()),
             exposed_late_partner_ns: late,
             exposed_no_remote_progress_ns: remote,
@@ -177,11 +177,11 @@ impl Steps {
         trace: &Trace,
         names: &mut dyn NameFrames,
     ) -> Option<Steps> {
-        let told = |(_, cell): &(u64, &Cell)| cell.times > 0;
-        let cells: Vec<(u64, &Cell)> = (0..).zip(&sums.cells).filter(told).collect();
+        let told = |(_, cell): &(u64, &StepCell)| cell.times > 0;
+        let cells: Vec<(u64, &StepCell)> = (0..).zip(&sums.cells).filter(told).collect();
         let per = sums.steps_in_cell;
         let step = |cell: u64| cell * per + 1;
-        let mean = |ns: i64, cell: &Cell| ns as f64 / cell.times as f64;
+        let mean = |ns: i64, cell: &StepCell| ns as f64 / cell.times as f64;
         let durations: Vec<f64> = cells.iter().map(|(_, cell)| mean(cell.ns, cell)).collect();
         let (duration, typical) = duration(&cells, &durations, per, trace)?;
         let exposed: Vec<(u64, f64, f64)> = cells
@@ -195,7 +195,7 @@ impl Steps {
         let settled = if warm_up.is_some() { &durations[1..] } else { &durations[..] };
         let rank = |place: u32| trace.ranks[place as usize].info().rank;
         let begin = trace.begin();
-        let row = |(at, cell): &(u64, &Cell)| StepRow {
+        let row = |(at, cell): &(u64, &StepCell)| StepRow {
             step: step(*at),
             last_step: (step(*at) + per - 1).min(plan.count),
             begin_ns: Nanos(cell.begin - begin),
@@ -204,10 +204,10 @@ impl Steps {
             longest_ns: Nanos(cell.longest.ns),
             longest_step: cell.longest.step + 1,
             longest_rank: rank(cell.longest.rank),
-            numbers: Numbers::of(&cell.spent),
+            numbers: StepNumbers::from_spent(&cell.spent),
         };
         Some(Steps {
-            what: What::of(&plan.rule, trace, names),
+            what: StepStart::from_rule(&plan.rule, trace, names),
             count: plan.count,
             ranks: plan.ranks,
             other_ranks: plan.others,
@@ -215,7 +215,7 @@ impl Steps {
             share: share(&cells, per, trace),
             duration,
             first_times_typical: warm_up,
-            drift: Drift::of(settled),
+            drift: Drift::fit(settled),
             exposed: exposed_of(&exposed)?,
             overlap: hidden(&cells, per),
             steps_in_row: per,
@@ -225,7 +225,7 @@ impl Steps {
 }
 
 /// Of the run time of the ranks that made them, on average.
-fn share(cells: &[(u64, &Cell)], per: u64, trace: &Trace) -> f64 {
+fn share(cells: &[(u64, &StepCell)], per: u64, trace: &Trace) -> f64 {
     let ns: i64 = cells.iter().map(|(_, cell)| cell.ns).fold(0, i64::saturating_add);
     let ranks = cells.iter().map(|(_, cell)| cell.times.div_ceil(per)).max().unwrap_or(0);
     let run: i64 = (0..trace.ranks.len()).map(|place| trace.run_time(place).0).sum();
@@ -235,7 +235,7 @@ fn share(cells: &[(u64, &Cell)], per: u64, trace: &Trace) -> f64 {
 
 /// How long steps take, and the median, nanoseconds.
 fn duration(
-    cells: &[(u64, &Cell)],
+    cells: &[(u64, &StepCell)],
     durations: &[f64],
     per: u64,
     trace: &Trace,
@@ -262,7 +262,7 @@ fn duration(
 }
 
 /// How many times as long as a typical step the first is, where that is much more.
-fn first_apart(cells: &[(u64, &Cell)], durations: &[f64], typical: f64) -> Option<f64> {
+fn first_apart(cells: &[(u64, &StepCell)], durations: &[f64], typical: f64) -> Option<f64> {
     let first = cells.first().filter(|(at, _)| *at == 0).map(|_| durations[0])?;
     let mut others = durations[1..].to_vec();
     others.sort_unstable_by(f64::total_cmp);
@@ -287,8 +287,8 @@ fn exposed_of(steps: &[(u64, f64, f64)]) -> Option<Exposed> {
     })
 }
 
-fn hidden(cells: &[(u64, &Cell)], per: u64) -> Option<Hidden> {
-    let share = |(at, cell): &(u64, &Cell)| {
+fn hidden(cells: &[(u64, &StepCell)], per: u64) -> Option<Hidden> {
+    let share = |(at, cell): &(u64, &StepCell)| {
         let spent = &cell.spent;
         let of = |ns: i64| ns as f64 / spent.transfer as f64;
         let low_high = (of(spent.achieved_low), of(spent.achieved_high));
@@ -320,7 +320,7 @@ impl RegionRow {
             time_ns: Nanos(region.ns),
             longest_ns: Nanos(region.longest.ns),
             longest_rank: trace.ranks[region.longest.rank as usize].info().rank,
-            numbers: Numbers::of(&region.spent),
+            numbers: StepNumbers::from_spent(&region.spent),
         };
         let mut rows: Vec<RegionRow> = sums.regions.iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
@@ -328,20 +328,20 @@ impl RegionRow {
     }
 }
 
-impl What {
-    fn of(rule: &Rule, trace: &Trace, names: &mut dyn NameFrames) -> What {
+impl StepStart {
+    fn from_rule(rule: &StepRule, trace: &Trace, names: &mut dyn NameFrames) -> StepStart {
         match rule {
-            Rule::Marks => What::Marks,
-            Rule::Region(name) => What::Region { name: name.clone() },
-            Rule::Anchor(anchor) => {
+            StepRule::Marks => StepStart::Marks,
+            StepRule::Region(name) => StepStart::Region { name: name.clone() },
+            StepRule::Anchor(anchor) => {
                 let site = site(&anchor.path, names);
                 match anchor.path.last() {
-                    Some(Caller::Call(call)) => What::Call {
+                    Some(Caller::Call(call)) => StepStart::Call {
                         call: trace.places.calls[*call as usize].name.clone(),
                         site,
                         in_burst: anchor.is_burst,
                     },
-                    _ => What::Function { site },
+                    _ => StepStart::Function { site },
                 }
             }
         }

@@ -25,7 +25,7 @@ pub struct Drift {
 
 impl Drift {
     /// `None` where the durations do not show one: there are too few, or the interval holds 0, or it is small.
-    pub fn of(durations: &[f64]) -> Option<Drift> {
+    pub fn fit(durations: &[f64]) -> Option<Drift> {
         if durations.len() < FEWEST {
             return None;
         }
@@ -82,23 +82,23 @@ mod tests {
     #[test]
     fn a_trend_is_found_with_its_size() {
         for steps in [40, 400, 3_000] {
-            let drift = Drift::of(&durations(steps, 300.0)).unwrap();
+            let drift = Drift::fit(&durations(steps, 300.0)).unwrap();
             let about = 300.0 / 1000.0;
             assert!((drift.change - about).abs() < 0.06, "{steps}: {drift:?}");
             assert!(drift.low < about && about < drift.high + 0.01, "{steps}: {drift:?}");
-            assert!(Drift::of(&durations(steps, -300.0)).unwrap().high < 0.0);
+            assert!(Drift::fit(&durations(steps, -300.0)).unwrap().high < 0.0);
         }
     }
 
     #[test]
     fn no_step_is_shorter_by_more_than_the_first_one_took() {
         let linear: Vec<f64> = (2..=41).rev().map(f64::from).collect();
-        let drift = Drift::of(&linear).unwrap();
+        let drift = Drift::fit(&linear).unwrap();
         assert!((drift.change + 39.0 / 41.0).abs() < 1e-9, "{drift:?}");
         let falling: Vec<f64> = (1..40).map(|step| 1e6 / f64::from(step * step)).collect();
         let growing: Vec<f64> = falling.iter().rev().copied().collect();
         for (durations, is_less) in [(falling, true), (growing, false)] {
-            let Drift { change, low, high } = Drift::of(&durations).unwrap();
+            let Drift { change, low, high } = Drift::fit(&durations).unwrap();
             assert_eq!(change < 0.0, is_less);
             assert!(low >= -1.0 && low <= change && change <= high, "{low} {change} {high}");
         }
@@ -108,12 +108,12 @@ mod tests {
     fn noise_and_single_long_steps_are_no_trend() {
         for steps in [8, 40, 400, 3_000] {
             let mut noisy = durations(steps, 0.0);
-            assert_eq!(Drift::of(&noisy), None, "{steps}");
+            assert_eq!(Drift::fit(&noisy), None, "{steps}");
             noisy[steps - 1] = 50_000.0;
-            assert_eq!(Drift::of(&noisy), None, "{steps}");
+            assert_eq!(Drift::fit(&noisy), None, "{steps}");
         }
-        assert_eq!(Drift::of(&durations(7, 900.0)), None, "too few");
-        assert_eq!(Drift::of(&durations(4_000, 20.0)), None, "too little");
-        assert_eq!(Drift::of(&[0.0; 20]), None);
+        assert_eq!(Drift::fit(&durations(7, 900.0)), None, "too few");
+        assert_eq!(Drift::fit(&durations(4_000, 20.0)), None, "too little");
+        assert_eq!(Drift::fit(&[0.0; 20]), None);
     }
 }

@@ -21,7 +21,7 @@ pub type Path = Vec<Caller>;
 
 /// Something that began.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Event {
+pub(super) struct StepEvent {
     /// Nanoseconds on the run's clock.
     pub begin: i64,
     pub end: i64,
@@ -108,7 +108,7 @@ impl Tree {
 /// What a rank did.
 #[derive(Debug)]
 pub(super) struct Events {
-    pub list: Vec<Event>,
+    pub list: Vec<StepEvent>,
     pub tree: Tree,
     /// Of each event the time outside all of them before it, nanoseconds: unlike time inside, it does not depend on others.
     outside: Vec<i64>,
@@ -116,7 +116,7 @@ pub(super) struct Events {
 
 impl Events {
     /// `list`: in the order of begins.
-    pub fn new(list: Vec<Event>, tree: Tree) -> Events {
+    pub fn new(list: Vec<StepEvent>, tree: Tree) -> Events {
         let (mut outside, mut end) = (0, list.first().map_or(0, |event| event.begin));
         let before = list.iter().map(|event| {
             outside += (event.begin - end).max(0);
@@ -127,7 +127,7 @@ impl Events {
         Events { list, tree, outside }
     }
 
-    pub fn of(trace: &Trace, place: usize) -> Events {
+    pub fn collect(trace: &Trace, place: usize) -> Events {
         let rank = &trace.ranks[place];
         let mut tree = Tree::new();
         let mut known: HashMap<_, u32> = HashMap::new();
@@ -151,14 +151,14 @@ impl Events {
             let operation = &rank.operations[endpoint.operation as usize];
             let (leaf, peer) = of_operation[endpoint.operation as usize];
             let end = endpoint.begin + endpoint.post.or_zero();
-            let event = Event { begin: endpoint.begin, end, leaf, peer };
+            let event = StepEvent { begin: endpoint.begin, end, leaf, peer };
             (operation.is_request && !operation.is_second_half).then_some(event)
         });
         let calls = rank.calls.iter().map(|call| {
             let (leaf, peer) = of_operation[call.operation as usize];
-            Event { begin: call.begin, end: call.begin + call.duration, leaf, peer }
+            StepEvent { begin: call.begin, end: call.begin + call.duration, leaf, peer }
         });
-        let mut list: Vec<Event> = posts.chain(calls).collect();
+        let mut list: Vec<StepEvent> = posts.chain(calls).collect();
         list.sort_by_key(|event| event.begin); // both are nearly in order, which this sort makes use of
         Events::new(list, tree)
     }

@@ -1,6 +1,6 @@
 //! Steps: the iterations of a program, marked by it or found from calls that recur, with what each cost and overlapped.
 //!
-//! A [`Rule`] says what begins a step on each rank. It is found on a few ranks and asked of all; a [`Plan`] has it with the number
+//! A [`StepRule`] says what begins a step on each rank. It is found on a few ranks and asked of all; a [`Plan`] has it with the number
 //! of steps that most ranks made. [`StepSums`] is what is summed of each step on the way through the requests, and [`Steps`] what is
 //! told of that.
 
@@ -25,17 +25,17 @@ use self::marked::{of_most_time, Regions};
 use lapscope_trace::{Stretch, Trace};
 
 pub use anchor::Anchor;
-pub use document::{Duration, Exposed, Hidden, RegionRow, StepRow, Steps, What};
+pub use document::{Duration, Exposed, Hidden, RegionRow, StepRow, StepStart, Steps};
 pub use drift::Drift;
 pub use events::{Caller, Path};
-pub use sums::{Span, StepSums, Stepper};
+pub use sums::{StepSpan, StepSums, Stepper};
 
 /// A region that a program marks less often is no step of it.
 const FEWEST_MARKED: usize = 3;
 
 /// What begins a step, on each rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Rule {
+pub enum StepRule {
     /// `MPI_Pcontrol(2)`.
     Marks,
     /// A region of this name is a step.
@@ -52,29 +52,29 @@ pub fn sample(ranks: usize) -> Vec<usize> {
     sample
 }
 
-impl Rule {
+impl StepRule {
     /// From the rows of the ranks at these places.
     ///
     /// # Errors
     /// Nothing that they do recurs in a way that is certain; as a sentence.
-    pub fn find(trace: &Trace, sample: &[usize]) -> Result<Rule, String> {
+    pub fn find(trace: &Trace, sample: &[usize]) -> Result<StepRule, String> {
         let marks = |&place: &usize| marked::steps(trace, place).len();
         // ranks that do something else than the others need not mark anything
         if sample.iter().any(|place| marks(place) >= FEWEST_MARKED) {
-            return Ok(Rule::Marks);
+            return Ok(StepRule::Marks);
         }
         let regions: Vec<Regions> =
             sample.iter().map(|&place| marked::regions(trace, place)).collect();
         let regions: Vec<Regions> = regions.into_iter().filter(|of| !of.is_empty()).collect();
         if let Some(name) = of_most_time(&regions, FEWEST_MARKED) {
-            return Ok(Rule::Region(name));
+            return Ok(StepRule::Region(name));
         }
         let of_rank = |&place: &usize| {
-            let mut events = Events::of(trace, place);
+            let mut events = Events::collect(trace, place);
             (!events.list.is_empty()).then(|| candidates(&mut events))
         };
         let found: Vec<_> = sample.par_iter().filter_map(of_rank).collect();
-        choose(&found).map(Rule::Anchor).ok_or_else(|| NONE_FOUND.to_owned())
+        choose(&found).map(StepRule::Anchor).ok_or_else(|| NONE_FOUND.to_owned())
     }
 
     /// Itself, where all of the run is known by it: calls that were only summed up, and marks that were not kept, are no sign of
@@ -82,14 +82,14 @@ impl Rule {
     ///
     /// # Errors
     /// A part of the run is not known.
-    pub fn known_of(self, trace: &Trace) -> Result<Rule, String> {
+    pub fn known_of(self, trace: &Trace) -> Result<StepRule, String> {
         let is_cut = trace.is_summarized();
         let is_lost = trace.ranks.iter().any(|rank| rank.info().lost_marks > 0);
         match self {
-            Rule::Anchor(_) if is_cut => Err(format!(
+            StepRule::Anchor(_) if is_cut => Err(format!(
                 "steps are not looked for: a part of the run was only summed up; {WAYS_OUT}"
             )),
-            Rule::Marks | Rule::Region(_) if is_lost => Err(
+            StepRule::Marks | StepRule::Region(_) if is_lost => Err(
                 "steps are not counted: some of their marks were not kept; a higher LAPSCOPE_MAX_MB keeps more"
                     .to_owned(),
             ),
@@ -100,28 +100,30 @@ impl Rule {
     /// From when to when each step of the rank at a place is, in order; its rows have to be there.
     pub fn boundaries(&self, trace: &Trace, place: usize) -> Vec<(i64, i64)> {
         match self {
-            Rule::Marks => marked::steps(trace, place),
-            Rule::Region(name) => marked::regions(trace, place).remove(name).unwrap_or_default(),
-            Rule::Anchor(anchor) => anchor.boundaries(&Events::of(trace, place)),
+            StepRule::Marks => marked::steps(trace, place),
+            StepRule::Region(name) => {
+                marked::regions(trace, place).remove(name).unwrap_or_default()
+            }
+            StepRule::Anchor(anchor) => anchor.boundaries(&Events::collect(trace, place)),
         }
     }
 }
 
 /// How many ranks made how many steps; of some ranks that were looked at, where steps of theirs lie.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Counted {
+pub struct StepCounts {
     ranks: BTreeMap<u64, u64>,
     /// By place: from the begin of the first to the end of the last step that was asked for.
     asked: BTreeMap<u32, (i64, i64)>,
 }
 
-impl Counted {
+impl StepCounts {
     /// Of the focus of a trace; `asked`: the first and the last of so many steps.
-    pub fn of(trace: &Trace, rule: &Rule, asked: Option<(u64, u64, u64)>) -> Counted {
+    pub fn count(trace: &Trace, rule: &StepRule, asked: Option<(u64, u64, u64)>) -> StepCounts {
         let places: Vec<usize> = trace.focus().collect();
         let of_rank = |place: usize| {
             let steps = rule.boundaries(trace, place);
-            let mut counted = Counted::default();
+            let mut counted = StepCounts::default();
             counted.ranks.insert(steps.len() as u64, 1);
             if let Some((first, last, _)) = asked.filter(|(_, _, of)| *of == steps.len() as u64) {
                 let step = |number: u64| steps.get((number as usize).checked_sub(1)?);
@@ -130,11 +132,11 @@ impl Counted {
             }
             counted
         };
-        places.into_par_iter().map(of_rank).reduce(Counted::default, Counted::merge)
+        places.into_par_iter().map(of_rank).reduce(StepCounts::default, StepCounts::merge)
     }
 
     #[must_use]
-    pub fn merge(mut self, other: Counted) -> Counted {
+    pub fn merge(mut self, other: StepCounts) -> StepCounts {
         for (steps, ranks) in other.ranks {
             *self.ranks.entry(steps).or_default() += ranks;
         }
@@ -155,7 +157,7 @@ impl Counted {
 /// The steps of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    pub rule: Rule,
+    pub rule: StepRule,
     /// On the ranks that count.
     pub count: u64,
     pub ranks: u64,
@@ -168,7 +170,7 @@ pub struct Plan {
 impl Plan {
     /// # Errors
     /// Ranks do not agree in how many steps there are; why, as a sentence.
-    pub fn of(rule: Rule, counted: &Counted) -> Result<Plan, String> {
+    pub fn new(rule: StepRule, counted: &StepCounts) -> Result<Plan, String> {
         let some = || counted.ranks.iter().filter(|(steps, _)| **steps > 0);
         let all: u64 = some().map(|(_, ranks)| ranks).sum();
         let most = some().max_by_key(|(steps, ranks)| (**ranks, **steps));

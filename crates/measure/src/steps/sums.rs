@@ -72,7 +72,7 @@ impl Longest {
 
 /// One step, or several, on all ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cell {
+pub(super) struct StepCell {
     /// Steps times ranks, and the sum of their durations.
     pub times: u64,
     pub ns: i64,
@@ -83,21 +83,22 @@ pub(super) struct Cell {
     pub spent: Spent,
 }
 
-impl Cell {
+impl StepCell {
     fn add(&mut self, (begin, end): (i64, i64), step: u64, rank: u32) {
         let longest = Longest { ns: end - begin, step, rank };
-        let one = Cell { times: 1, ns: end - begin, longest, begin, end, spent: Spent::default() };
+        let one =
+            StepCell { times: 1, ns: end - begin, longest, begin, end, spent: Spent::default() };
         self.merge(&one);
     }
 
-    fn merge(&mut self, other: &Cell) {
+    fn merge(&mut self, other: &StepCell) {
         self.spent.merge(&other.spent);
         if other.times == 0 {
             return;
         }
         if self.times == 0 {
             let spent = self.spent;
-            *self = Cell { spent, ..other.clone() };
+            *self = StepCell { spent, ..other.clone() };
             return;
         }
         self.times += other.times;
@@ -122,31 +123,31 @@ pub(super) struct RegionSums {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSums {
     /// Each of so many steps, in order; empty where there are none.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<StepCell>,
     /// A power of two.
     pub(super) steps_in_cell: u64,
     pub(super) regions: BTreeMap<String, RegionSums>,
 }
 
 /// The first and the last of some steps, from 1 on, and from when to when they are on the run's clock.
-pub type Span = ((u64, u64), (i64, i64));
+pub type StepSpan = ((u64, u64), (i64, i64));
 
 impl StepSums {
     /// The step with most exposed time; where a cell has several, all of these. `None`: there are no steps, or none waits.
-    pub fn costliest(&self) -> Option<Span> {
-        let exposed = |cell: &Cell| cell.spent.exposed.total();
+    pub fn costliest(&self) -> Option<StepSpan> {
+        let exposed = |cell: &StepCell| cell.spent.exposed.total();
         let cells = self.cells.iter().enumerate().rev().filter(|(_, cell)| cell.times > 0);
         let (place, cell) = cells.max_by_key(|(_, cell)| exposed(cell))?;
         (exposed(cell) > 0).then(|| self.span_of(place, place)).flatten()
     }
 
     /// Where these steps lie, with those that are in one cell with them. `None`: there are not so many.
-    pub fn span(&self, first: u64, last: u64) -> Option<Span> {
+    pub fn span(&self, first: u64, last: u64) -> Option<StepSpan> {
         let cell = |step: u64| step.checked_sub(1).map(|step| (step / self.steps_in_cell) as usize);
         self.span_of(cell(first)?, cell(last)?)
     }
 
-    fn span_of(&self, first: usize, last: usize) -> Option<Span> {
+    fn span_of(&self, first: usize, last: usize) -> Option<StepSpan> {
         let cells = self.cells.get(first..=last)?;
         let known = || cells.iter().filter(|cell| cell.times > 0);
         let (begin, end) = (known().map(|it| it.begin).min()?, known().map(|it| it.end).max()?);
@@ -197,7 +198,7 @@ impl<'a> Stepper<'a> {
         let steps_in_cell = plan.map_or(1, |plan| in_cell(plan.count));
         let count = plan.map_or(0, |plan| plan.count.div_ceil(steps_in_cell));
         let mut sums = StepSums { steps_in_cell, ..StepSums::default() };
-        sums.cells = vec![Cell::default(); count as usize];
+        sums.cells = vec![StepCell::default(); count as usize];
         for (step, &of_step) in (0..).zip(&steps) {
             if trace.is_counted(rank, of_step.0) {
                 sums.cells[(step / steps_in_cell) as usize].add(of_step, step, rank as u32);

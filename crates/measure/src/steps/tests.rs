@@ -1,5 +1,5 @@
 use super::anchor::{candidates, choose};
-use super::events::{Caller, Event, Events, Tree, NOBODY};
+use super::events::{Caller, Events, StepEvent, Tree, NOBODY};
 use super::*;
 use lapscope_data::model::Frame;
 use lapscope_trace::made_up::MadeUp;
@@ -9,7 +9,7 @@ use lapscope_trace::Mark;
 /// A rank's calls: functions are letters, the last of them MPI's.
 struct Program {
     tree: Tree,
-    list: Vec<Event>,
+    list: Vec<StepEvent>,
     now: i64,
     noise: u64,
     /// For how long it keeps the processor and then has to wait for it, at random; `None`: it is alone there.
@@ -57,7 +57,7 @@ impl Program {
     fn call_to(&mut self, callers: &str, peer: u32) {
         self.compute(200);
         let leaf = self.tree.add(Program::path(callers));
-        self.list.push(Event { begin: self.now, end: self.now + 3_000, leaf, peer });
+        self.list.push(StepEvent { begin: self.now, end: self.now + 3_000, leaf, peer });
         self.now += 3_000;
     }
 
@@ -243,15 +243,15 @@ fn run(counts: [usize; 2]) -> Trace {
 #[test]
 fn ranks_step_by_their_own_moments() {
     let trace = run([20, 20]);
-    let rule = Rule::find(&trace, &sample(3)).unwrap();
+    let rule = StepRule::find(&trace, &sample(3)).unwrap();
     let steps: Vec<Vec<(i64, i64)>> = (0..3).map(|rank| rule.boundaries(&trace, rank)).collect();
     assert_eq!((steps[0].len(), steps[1].len(), steps[2].len()), (20, 20, 0));
     assert_eq!(steps[0][4], (1_000 + 4_000_000, 1_000 + 5_000_000));
     assert_eq!(steps[1][4].0, steps[0][4].0 + 1_000);
     assert_eq!(steps[0][19].1, 1_000 + 19_900_020, "the last ends with its last call");
-    let plan = Plan::of(rule.clone(), &Counted::of(&trace, &rule, None)).unwrap();
+    let plan = Plan::new(rule.clone(), &StepCounts::count(&trace, &rule, None)).unwrap();
     assert_eq!((plan.count, plan.ranks, plan.others, plan.without), (20, 2, 0, 1));
-    let stretch = Counted::of(&trace, &rule, Some((3, 4, 20))).stretch(3);
+    let stretch = StepCounts::count(&trace, &rule, Some((3, 4, 20))).stretch(3);
     assert_eq!(stretch.ranks[0], (2_001_000, 4_001_000));
     assert_eq!(stretch.ranks[2], (2_001_000, 4_002_000), "who has no steps is looked at meanwhile");
     let mut sums = StepSums::default();
@@ -271,10 +271,10 @@ fn ranks_step_by_their_own_moments() {
 #[test]
 fn ranks_that_do_not_agree_have_no_steps() {
     let trace = run([20, 31]);
-    let found = Rule::find(&trace, &[0, 1]);
+    let found = StepRule::find(&trace, &[0, 1]);
     assert_eq!(found, Err(NONE_FOUND.to_owned()));
-    let of_first = Rule::find(&trace, &[0]).unwrap();
-    let why = Plan::of(of_first.clone(), &Counted::of(&trace, &of_first, None)).unwrap_err();
+    let of_first = StepRule::find(&trace, &[0]).unwrap();
+    let why = Plan::new(of_first.clone(), &StepCounts::count(&trace, &of_first, None)).unwrap_err();
     assert!(why.contains("of 2 ranks 1 have 31 of them"), "{why}");
 }
 
@@ -285,7 +285,8 @@ fn many_steps_are_put_together() {
         let marks = (0..count).map(|step| Mark { at: step as i64 * 10, level: 2, name: None });
         let mut trace = MadeUp::new(1).finish();
         trace.ranks[0].marks = marks.collect();
-        let plan = Plan::of(Rule::Marks, &Counted::of(&trace, &Rule::Marks, None)).unwrap();
+        let plan =
+            Plan::new(StepRule::Marks, &StepCounts::count(&trace, &StepRule::Marks, None)).unwrap();
         let sums = Stepper::new(&trace, 0, Some(&plan)).finish();
         assert_eq!((sums.steps_in_cell, sums.cells[0].times), (in_cell, in_cell));
         let begin = in_cell as i64 * 10;
@@ -314,11 +315,15 @@ fn marked_regions_are_nested_and_steps_of_most_time() {
     assert_eq!((regions["step"].len(), regions["step"][1]), (8, (40, 50)));
     assert_eq!(regions["once"], [(0, 450)]);
     assert!(!regions.contains_key("open"), "what has no end is no region");
-    assert_eq!(Rule::find(&trace, &[0]), Ok(Rule::Region("step".to_owned())));
+    assert_eq!(StepRule::find(&trace, &[0]), Ok(StepRule::Region("step".to_owned())));
     let begins = [5, 105, 205].map(|at| Mark { at, level: 2, name: None });
     trace.ranks[0].marks.extend(begins);
-    assert_eq!(Rule::find(&trace, &[0]), Ok(Rule::Marks), "steps that the program names as such");
+    assert_eq!(
+        StepRule::find(&trace, &[0]),
+        Ok(StepRule::Marks),
+        "steps that the program names as such"
+    );
     trace.ranks.push(MadeUp::new(1).finish().ranks.remove(0));
-    assert_eq!(Rule::find(&trace, &[0, 1]), Ok(Rule::Marks), "a rank that marks nothing");
-    assert_eq!(Rule::Marks.boundaries(&trace, 0)[..2], [(5, 105), (105, 205)]);
+    assert_eq!(StepRule::find(&trace, &[0, 1]), Ok(StepRule::Marks), "a rank that marks nothing");
+    assert_eq!(StepRule::Marks.boundaries(&trace, 0)[..2], [(5, 105), (105, 205)]);
 }

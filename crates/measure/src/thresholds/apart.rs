@@ -118,14 +118,14 @@ mod tests {
                     (_, false, true) if seen => Completion::WaitedForReceive,
                     _ => Completion::WaitedForReceiver,
                 };
-                cells.of(bytes, 0).add_completion(evidence);
+                cells.cell_mut(bytes, 0).add_completion(evidence);
             }
         }
         cells.iter().copied().collect()
     }
 
     fn edges(cells: &[SizeCell]) -> (Option<u64>, Option<u64>) {
-        let eager = super::super::View::ReceiverProgress.split(cells).largest_eager;
+        let eager = super::super::ThresholdView::ReceiverProgress.split(cells).largest_eager;
         let found = split(cells, eager);
         (found.largest_eager, found.smallest_waiting)
     }

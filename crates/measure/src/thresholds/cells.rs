@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Completion, Post};
+use super::evidence::{Completion, PostOutcome};
 
 /// Cells of one path beyond which sizes are put together.
 const MOST_CELLS: usize = 1 << 15;
@@ -43,7 +43,7 @@ pub struct SizeCell {
 }
 
 impl SizeCell {
-    pub fn add_post(&mut self, evidence: Post) {
+    pub fn add_post(&mut self, evidence: PostOutcome) {
         self.post[evidence as usize] += 1;
     }
 
@@ -51,7 +51,7 @@ impl SizeCell {
         self.completion[evidence as usize] += 1;
     }
 
-    pub fn post(&self, evidence: Post) -> u64 {
+    pub fn post(&self, evidence: PostOutcome) -> u64 {
         self.post[evidence as usize]
     }
 
@@ -73,7 +73,7 @@ impl SizeCell {
 
 /// Where a message counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Key {
+struct SizeAndLoad {
     /// Lower limit where sizes were put together.
     bytes: u64,
     /// Bytes on their way, this message's own included, rounded down; 0: it was alone.
@@ -84,7 +84,7 @@ struct Key {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cells {
     bits: u32,
-    cells: BTreeMap<Key, SizeCell>,
+    cells: BTreeMap<SizeAndLoad, SizeCell>,
 }
 
 impl Default for Cells {
@@ -95,15 +95,15 @@ impl Default for Cells {
 
 impl Cells {
     /// The cell of a message. `earlier`: bytes on their way to the receiver before it.
-    pub fn of(&mut self, bytes: u64, earlier: u64) -> &mut SizeCell {
+    pub fn cell_mut(&mut self, bytes: u64, earlier: u64) -> &mut SizeCell {
         let together = bytes.saturating_add(earlier);
         let rounded = if earlier == 0 { 0 } else { keep_bits(together, BITS_TOGETHER) };
         let exactly = |size| Extent { least: size, most: size };
         let alone =
             SizeCell { bytes: exactly(bytes), together: exactly(together), ..SizeCell::default() };
-        let key = Key { bytes, together: rounded };
+        let key = SizeAndLoad { bytes, together: rounded };
         self.add(key, &alone);
-        self.cells.entry(Key { bytes: keep_bits(bytes, self.bits), ..key }).or_default()
+        self.cells.entry(SizeAndLoad { bytes: keep_bits(bytes, self.bits), ..key }).or_default()
     }
 
     pub fn merge(&mut self, other: Cells) {
@@ -117,8 +117,8 @@ impl Cells {
 
     /// Of all keys that come the most significant bits are kept with which there are not too many: in whatever order they
     /// come, these are the same.
-    fn add(&mut self, key: Key, cell: &SizeCell) {
-        let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };
+    fn add(&mut self, key: SizeAndLoad, cell: &SizeCell) {
+        let key = SizeAndLoad { bytes: keep_bits(key.bytes, self.bits), ..key };
         self.cells.entry(key).or_default().merge(cell);
         while self.cells.len() > MOST_CELLS && self.bits > 1 {
             self.coarsen();
@@ -135,7 +135,7 @@ impl Cells {
             bits => bits - 1,
         };
         for (key, cell) in std::mem::take(&mut self.cells) {
-            let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };
+            let key = SizeAndLoad { bytes: keep_bits(key.bytes, self.bits), ..key };
             self.cells.entry(key).or_default().merge(&cell);
         }
     }
@@ -156,10 +156,10 @@ mod tests {
     fn sizes_are_exact_until_there_are_too_many() {
         let mut cells = Cells::default();
         for bytes in 0..200_000 {
-            cells.of(bytes, 0).add_post(Post::Returned);
+            cells.cell_mut(bytes, 0).add_post(PostOutcome::Returned);
         }
         assert!(cells.cells.len() <= MOST_CELLS);
-        assert_eq!(cells.iter().map(|cell| cell.post(Post::Returned)).sum::<u64>(), 200_000);
+        assert_eq!(cells.iter().map(|cell| cell.post(PostOutcome::Returned)).sum::<u64>(), 200_000);
         let mut next = 0;
         for cell in cells.iter() {
             assert_eq!(cell.bytes.least, next);
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn coarse_and_fine_are_merged() {
         let (mut fine, mut coarse) = (Cells::default(), Cells::default());
-        fine.of(5_001, 0).add_completion(Completion::Eager);
-        coarse.of(5_000, 0).add_completion(Completion::Early);
+        fine.cell_mut(5_001, 0).add_completion(Completion::Eager);
+        coarse.cell_mut(5_000, 0).add_completion(Completion::Early);
         coarse.coarsen();
         fine.merge(coarse);
         let all: Vec<&SizeCell> = fine.iter().collect();

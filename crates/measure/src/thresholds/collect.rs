@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::cells::Cells;
-use super::evidence::{Completion, Message};
+use super::evidence::{Completion, ObservedMessage};
 use super::slack::Slack;
 use crate::reference::Reference;
 use lapscope_data::model::{Mode, Rank};
@@ -23,7 +23,7 @@ pub fn collect(
     in_stretch: bool,
 ) -> ByLocality {
     let slack = Slack { reference };
-    let margins = Margins::of(trace);
+    let margins = Margins::measure(trace);
     let is_wanted =
         |&rank: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[rank].info().rank);
     let wanted: Vec<usize> = trace.focus().filter(is_wanted).collect();
@@ -57,12 +57,12 @@ fn of_rank(
         let sent = sent.entry(receive.rank).or_default();
         let earlier = sent.earlier(trace, receive.rank, send.post_begin);
         let slack = slack.of_transfer(locality, send.bytes().0, earlier);
-        let message = Message::new(trace, &send, &receive, slack, margin);
-        let completion = message.as_ref().and_then(Message::completion);
-        let post = message.as_ref().and_then(Message::post);
+        let message = ObservedMessage::new(trace, &send, &receive, slack, margin);
+        let completion = message.as_ref().and_then(ObservedMessage::completion);
+        let post = message.as_ref().and_then(ObservedMessage::post);
         let is_counted = !in_stretch || trace.is_endpoint_counted(rank, index as usize);
         if is_counted && (completion.is_some() || post.is_some()) {
-            let cell = found.entry(locality).or_default().of(send.bytes().0, earlier);
+            let cell = found.entry(locality).or_default().cell_mut(send.bytes().0, earlier);
             completion.into_iter().for_each(|evidence| cell.add_completion(evidence));
             post.into_iter().for_each(|evidence| cell.add_post(evidence));
         }
@@ -129,7 +129,7 @@ struct Margins {
 }
 
 impl Margins {
-    fn of(trace: &Trace) -> Margins {
+    fn measure(trace: &Trace) -> Margins {
         let first = trace.ranks.first().map(|rank| rank.node);
         let mut of_rank: Vec<Option<(usize, i64)>> = trace
             .ranks

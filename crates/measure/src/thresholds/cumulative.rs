@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cells::SizeCell;
 use super::split::{split, SplitRow};
-use super::{by_size, View};
+use super::{by_size, ThresholdView};
 
 /// Messages that have to be explained by others on their way before that is believed.
 const FEWEST: u64 = 3;
@@ -44,7 +44,7 @@ pub struct Cumulative {
 }
 
 /// `cells` by size and by bytes on their way.
-pub(super) fn find(cells: &[SizeCell], view: View) -> Cumulative {
+pub(super) fn find(cells: &[SizeCell], view: ThresholdView) -> Cumulative {
     let mut found = Cumulative {
         verdict: CumulativeVerdict::NotEnough,
         largest_eager_bytes: None,
@@ -94,14 +94,14 @@ fn is_alone(cell: &SizeCell) -> bool {
 }
 
 /// Up to which size messages do not wait by themselves.
-fn limit_of_one(cells: &[SizeCell], view: View) -> Option<u64> {
+fn limit_of_one(cells: &[SizeCell], view: ThresholdView) -> Option<u64> {
     let alone: Vec<SizeCell> = cells.iter().filter(|cell| is_alone(cell)).copied().collect();
     let of_alone = view.split(&by_size(&alone)).largest_eager;
     of_alone.or_else(|| view.split(&by_size(cells)).largest_eager)
 }
 
 /// Messages up to `limit` bytes, by the bytes on their way.
-fn by_bytes_together(cells: &[SizeCell], view: View, limit: u64) -> Vec<SplitRow> {
+fn by_bytes_together(cells: &[SizeCell], view: ThresholdView, limit: u64) -> Vec<SplitRow> {
     let small = cells.iter().filter(|cell| cell.bytes.most <= limit);
     let mut rows: Vec<SplitRow> = small
         .map(|cell| SplitRow { sizes: cell.together, ..view.row(cell) })
@@ -128,7 +128,7 @@ mod tests {
     use super::super::evidence::Completion;
     use super::*;
 
-    const VIEW: View = View::Rendezvous { with_no_progress: true };
+    const VIEW: ThresholdView = ThresholdView::Rendezvous { with_no_progress: true };
 
     /// Bursts of 1 to `most` messages of each size, with a limit for one message and for all of a burst.
     fn bursts(sizes: &[u64], most: u64, of_one: u64, of_all: u64) -> Vec<SizeCell> {
@@ -140,7 +140,7 @@ mod tests {
                     let is_eager = bytes <= of_one && earlier + bytes <= of_all;
                     let evidence =
                         if is_eager { Completion::Early } else { Completion::WaitedForReceiver };
-                    cells.of(bytes, earlier).add_completion(evidence);
+                    cells.cell_mut(bytes, earlier).add_completion(evidence);
                     earlier += if is_eager { bytes } else { 0 };
                 }
             }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{LocalityThresholds, Threshold, Verdict, WaitsFor};
+use super::{LimitVerdict, LocalityThresholds, Threshold, WaitsFor};
 use lapscope_trace::Locality;
 
 /// MPIs count their own headers as part of a message: up to so many bytes.
@@ -155,7 +155,7 @@ fn agrees(found: &Threshold, waits_for: WaitsFor, declared: u64) -> Option<bool>
     let is_below_high =
         found.smallest_waiting_bytes.map_or(true, |high| high > declared.saturating_sub(HEADERS));
     match found.verdict {
-        Verdict::NoEvidence | Verdict::Unclear => None,
+        LimitVerdict::NoEvidence | LimitVerdict::Unclear => None,
         // then only the receiver's presence was waited for, perhaps
         _ if !is_below_high && waits_for == WaitsFor::Receiver => None,
         _ => Some(is_above_low && is_below_high),
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn what_agrees() {
         let bracket = |low, high| Threshold {
-            verdict: Verdict::Bracket,
+            verdict: LimitVerdict::Bracket,
             largest_eager_bytes: Some(low),
             smallest_waiting_bytes: Some(high),
             eager: 1,

@@ -32,7 +32,7 @@ pub enum Completion {
 
 /// How a posting call and its receiver's presence relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Post {
+pub enum PostOutcome {
     /// Returned before the receiver was there.
     Returned,
     /// Returned only when the receiver was there.
@@ -41,7 +41,7 @@ pub enum Post {
 
 /// A matched message, as far as it matters here. Moments are nanoseconds on the run's clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Message {
+pub struct ObservedMessage {
     pub post_begin: i64,
     /// End of the posting call; `None` for blocking sends, whose end is that of the send.
     pub post_end: Option<i64>,
@@ -66,7 +66,7 @@ pub struct Message {
     pub receiver_ran: bool,
 }
 
-impl Message {
+impl ObservedMessage {
     /// `None` where a moment is missing. `margin`: what the clocks of the two may differ by, nanoseconds.
     pub fn new(
         trace: &Trace,
@@ -74,12 +74,12 @@ impl Message {
         receive: &Half<'_>,
         slack: i64,
         margin: i64,
-    ) -> Option<Message> {
+    ) -> Option<ObservedMessage> {
         let inside = |moment: i64| trace.next_inside(receive, moment);
         let ready = inside(send.post_begin.max(receive.post_begin))?;
         let looked = inside(send.post_begin + slack).unwrap_or(i64::MAX);
         let sender_ran = |interval: &(i64, i64)| ran(trace, send.rank, *interval);
-        Some(Message {
+        Some(ObservedMessage {
             post_begin: send.post_begin,
             post_end: send.operation.is_request.then_some(send.post_end),
             incomplete: [waited(trace, send), tested(send)].map(|it| it.filter(sender_ran)),
@@ -125,14 +125,14 @@ impl Message {
         self.gave_time(i64::MIN, self.ready).then_some(Completion::WaitedForReceiver)
     }
 
-    pub fn post(&self) -> Option<Post> {
+    pub fn post(&self) -> Option<PostOutcome> {
         let end = self.post_end?;
         if self.is_before(end, self.ready) {
-            return Some(Post::Returned);
+            return Some(PostOutcome::Returned);
         }
         let has_waited =
             end >= self.ready && self.is_before(self.post_begin + self.slack, self.ready);
-        (has_waited && self.sender_ran).then_some(Post::Waited)
+        (has_waited && self.sender_ran).then_some(PostOutcome::Waited)
     }
 
     /// Whether the sender was inside MPI for longer than a transfer takes, between these moments.
@@ -185,8 +185,8 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     /// Posted at 1 ms for 1 us and waited for at once until `end`; the receiver comes and posts at 10 ms.
-    fn message(end: i64) -> Message {
-        Message {
+    fn message(end: i64) -> ObservedMessage {
+        ObservedMessage {
             post_begin: MS,
             post_end: Some(MS + 1_000),
             incomplete: [Some((MS + 2_000, end)), None],
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(message(10 * MS - 2_000).completion(), Some(Completion::AfterReceiverProgress));
         // after a while, and by nobody that was seen: not for the receive, in any case
         assert_eq!(message(5 * MS).completion(), Some(Completion::Unseen));
-        let posted_before = Message { receive_posted: 0, ..message(MS + 3_000) };
+        let posted_before = ObservedMessage { receive_posted: 0, ..message(MS + 3_000) };
         assert_eq!(posted_before.completion(), Some(Completion::WithoutReceiverProgress));
     }
 
@@ -217,20 +217,20 @@ mod tests {
     fn done_with_the_receiver() {
         let came = Some(Completion::WaitedForReceiver);
         assert_eq!(message(10 * MS + 5_000).completion(), came);
-        let hung = Message { done: None, ..message(i64::MAX) };
+        let hung = ObservedMessage { done: None, ..message(i64::MAX) };
         assert_eq!(hung.completion(), came);
-        let posted_before = Message { receive_posted: 0, ..message(10 * MS + 5_000) };
+        let posted_before = ObservedMessage { receive_posted: 0, ..message(10 * MS + 5_000) };
         assert_eq!(posted_before.completion(), came);
     }
 
     #[test]
     fn a_look_into_mpi_parts_the_two() {
-        let looked = |end| Message { first_inside: 5 * MS, looked: 5 * MS, ..message(end) };
+        let looked = |end| ObservedMessage { first_inside: 5 * MS, looked: 5 * MS, ..message(end) };
         assert_eq!(looked(MS + 3_000).completion(), Some(Completion::Early));
         assert_eq!(looked(5 * MS + 3_000).completion(), Some(Completion::AfterReceiverProgress));
         assert_eq!(looked(10 * MS + 3_000).completion(), Some(Completion::WaitedForReceive));
         // there from the start: nothing is waited for until the receive
-        let there = |end| Message { first_inside: MS, looked: MS + 50_000, ..message(end) };
+        let there = |end| ObservedMessage { first_inside: MS, looked: MS + 50_000, ..message(end) };
         assert_eq!(there(MS + 3_000).completion(), Some(Completion::Eager));
         assert_eq!(there(10 * MS + 3_000).completion(), Some(Completion::WaitedForReceive));
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn too_close_to_tell() {
         let soon = MS + 40_000;
-        let at_once = Message {
+        let at_once = ObservedMessage {
             ready: soon,
             receive_posted: soon,
             first_inside: soon,
@@ -246,15 +246,15 @@ mod tests {
             ..message(MS + 60_000)
         };
         assert_eq!(at_once.completion(), None);
-        let with_others = Message { incomplete: [None; 2], ..message(10 * MS + 5_000) };
+        let with_others = ObservedMessage { incomplete: [None; 2], ..message(10 * MS + 5_000) };
         assert_eq!(with_others.completion(), None);
-        let clocks_apart = Message { tolerance: 9 * MS, ..message(MS + 3_000) };
+        let clocks_apart = ObservedMessage { tolerance: 9 * MS, ..message(MS + 3_000) };
         assert_eq!(clocks_apart.completion(), None);
     }
 
     #[test]
     fn tests_tell_too() {
-        let tested = |first: i64, last: i64| Message {
+        let tested = |first: i64, last: i64| ObservedMessage {
             incomplete: [Some((12 * MS, 12 * MS + 1_000)), Some((first, last))],
             ..message(12 * MS + 1_000)
         };
@@ -265,23 +265,23 @@ mod tests {
 
     #[test]
     fn who_had_no_processor_tells_nothing() {
-        let looked = Message {
+        let looked = ObservedMessage {
             first_inside: 5 * MS,
             looked: 5 * MS,
             receiver_ran: false,
             ..message(10 * MS + 3_000)
         };
         assert_eq!(looked.completion(), None);
-        let stuck = Message { post_end: Some(10 * MS + 4_000), ..message(10 * MS + 5_000) };
-        assert_eq!(Message { sender_ran: false, ..stuck }.post(), None);
+        let stuck = ObservedMessage { post_end: Some(10 * MS + 4_000), ..message(10 * MS + 5_000) };
+        assert_eq!(ObservedMessage { sender_ran: false, ..stuck }.post(), None);
     }
 
     #[test]
     fn posting_calls_that_wait() {
-        assert_eq!(message(10 * MS + 5_000).post(), Some(Post::Returned));
-        let stuck = Message { post_end: Some(10 * MS + 4_000), ..message(10 * MS + 5_000) };
-        assert_eq!(stuck.post(), Some(Post::Waited));
-        let blocking = Message { post_end: None, ..message(10 * MS + 5_000) };
+        assert_eq!(message(10 * MS + 5_000).post(), Some(PostOutcome::Returned));
+        let stuck = ObservedMessage { post_end: Some(10 * MS + 4_000), ..message(10 * MS + 5_000) };
+        assert_eq!(stuck.post(), Some(PostOutcome::Waited));
+        let blocking = ObservedMessage { post_end: None, ..message(10 * MS + 5_000) };
         assert_eq!(blocking.post(), None);
     }
 }

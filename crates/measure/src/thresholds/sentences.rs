@@ -1,7 +1,7 @@
 //! The limits in words.
 
 use super::{
-    Cumulative, CumulativeVerdict, Governing, LocalityThresholds, Threshold, Verdict, WaitsFor,
+    Cumulative, CumulativeVerdict, Governing, LimitVerdict, LocalityThresholds, Threshold, WaitsFor,
 };
 use lapscope_data::text::plural;
 use lapscope_trace::Locality;
@@ -30,7 +30,7 @@ pub(super) fn of_locality(found: &LocalityThresholds) -> Vec<String> {
     if progress_differs(found) {
         sentences.push(found.needs_receiver_progress.sentence.clone());
     }
-    if found.post.verdict != Verdict::NoEvidence {
+    if found.post.verdict != LimitVerdict::NoEvidence {
         sentences.push(found.post.sentence.clone());
     }
     if found.cumulative.verdict != CumulativeVerdict::NotEnough {
@@ -77,25 +77,25 @@ fn rendezvous(of: &Threshold, waits_for: WaitsFor, locality: &str) -> String {
     };
     let counts = counts(of);
     match of.verdict {
-        Verdict::Bracket => {
+        LimitVerdict::Bracket => {
             format!("sends {locality} are complete without their receive up to {low}; from {high} on they wait for {whom}; {counts}")
         }
-        Verdict::NotEnoughSizes => format!(
+        LimitVerdict::NotEnoughSizes => format!(
             "sends {locality} are complete without their receive up to {low}; from {high} on they wait for {whom}; no sizes in \
              between tell where the limit is; {counts}"
         ),
-        Verdict::AlwaysEager => {
+        LimitVerdict::AlwaysEager => {
             format!("sends {locality} are complete without their receive up to {low}, the largest size that tells; {counts}")
         }
-        Verdict::AlwaysWaits => {
+        LimitVerdict::AlwaysWaits => {
             format!("sends {locality} wait for {whom} from {high} on, the smallest size that tells; {counts}")
         }
-        Verdict::Unclear => format!(
+        LimitVerdict::Unclear => format!(
             "of the sends {locality} {} were complete without their receive and {} waited for {whom}, and their size does not tell \
              which",
             of.eager, of.waiting
         ),
-        Verdict::NoEvidence => {
+        LimitVerdict::NoEvidence => {
             format!("nothing shows from which size on sends {locality} wait: receivers were there, or too few messages tell")
         }
     }
@@ -105,23 +105,23 @@ fn progress(of: &Threshold, locality: &str) -> String {
     let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let counts = counts(of);
     match of.verdict {
-        Verdict::Bracket | Verdict::NotEnoughSizes => format!(
+        LimitVerdict::Bracket | LimitVerdict::NotEnoughSizes => format!(
             "from {high} on sends {locality} need receiver progress: they are not complete before the receiver is inside MPI, \
              whatever it does there; up to {low} they are eager; {counts}"
         ),
-        Verdict::AlwaysEager => {
+        LimitVerdict::AlwaysEager => {
             format!("sends {locality} are eager up to {low}: complete while the receiver is outside MPI; {counts}")
         }
-        Verdict::AlwaysWaits => format!(
+        LimitVerdict::AlwaysWaits => format!(
             "from {high} on, the smallest size that tells, sends {locality} need receiver progress: they are not complete before \
              the receiver is inside MPI, whatever it does there; {counts}"
         ),
-        Verdict::Unclear => format!(
+        LimitVerdict::Unclear => format!(
             "of the sends {locality} {} were complete while the receiver was outside MPI and {} were not, and their size does not \
              tell which",
             of.eager, of.waiting
         ),
-        Verdict::NoEvidence => {
+        LimitVerdict::NoEvidence => {
             format!("nothing shows whether sends {locality} need receiver progress")
         }
     }
@@ -131,21 +131,21 @@ fn post(of: &Threshold, locality: &str) -> String {
     let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let counts = counts(of);
     match of.verdict {
-        Verdict::Bracket | Verdict::NotEnoughSizes => format!(
+        LimitVerdict::Bracket | LimitVerdict::NotEnoughSizes => format!(
             "MPI_Isend {locality} returns at once up to {low}, from {high} on only when the receiver is there; {counts}"
         ),
-        Verdict::AlwaysEager => {
+        LimitVerdict::AlwaysEager => {
             format!("MPI_Isend {locality} returns at once at all sizes that tell, up to {low}; {counts}")
         }
-        Verdict::AlwaysWaits => {
+        LimitVerdict::AlwaysWaits => {
             format!("MPI_Isend {locality} returns only when the receiver is there at all sizes that tell, from {high} on; {counts}")
         }
-        Verdict::Unclear => format!(
+        LimitVerdict::Unclear => format!(
             "of the calls of MPI_Isend {locality} {} returned at once and {} only when the receiver was there, and their size does \
              not tell which",
             of.eager, of.waiting
         ),
-        Verdict::NoEvidence => format!("nothing shows whether MPI_Isend {locality} returns at once"),
+        LimitVerdict::NoEvidence => format!("nothing shows whether MPI_Isend {locality} returns at once"),
     }
 }
 
@@ -206,7 +206,7 @@ fn library_name(version: &str) -> &'static str {
 fn next(of: &Threshold) -> Option<String> {
     let how = "to a receiver that computes for some milliseconds before it posts the receive";
     match of.verdict {
-        Verdict::NotEnoughSizes => {
+        LimitVerdict::NotEnoughSizes => {
             let (low, high) = (of.largest_eager_bytes?, of.smallest_waiting_bytes?);
             let sizes: Vec<String> = between(low, high).iter().map(u64::to_string).collect();
             Some(format!(
@@ -214,7 +214,7 @@ fn next(of: &Threshold) -> Option<String> {
                 sizes.join(", ")
             ))
         }
-        Verdict::NoEvidence | Verdict::Unclear => {
+        LimitVerdict::NoEvidence | LimitVerdict::Unclear => {
             Some(format!("{PROBE}, or a run that sends messages of many sizes {how}"))
         }
         _ => None,

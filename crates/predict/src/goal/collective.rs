@@ -7,7 +7,7 @@ use lapscope_trace::{Half, Trace};
 
 /// One message of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct CollectiveStep {
     pub is_send: bool,
     /// Place of the other rank.
     pub peer: usize,
@@ -17,32 +17,32 @@ pub struct Step {
 /// A member's part in a collective: rounds, each of which waits for the one before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    pub rounds: Vec<Vec<Step>>,
+    pub rounds: Vec<Vec<CollectiveStep>>,
     /// Of all its messages.
     pub tag: u64,
 }
 
 /// The members, and which of them this is.
-struct Members {
+struct MemberList {
     /// Place of each rank, and its bytes.
     all: Vec<(usize, u64)>,
     own: usize,
 }
 
 impl Exchange {
-    /// Whether [`Exchange::of`] knows what to do.
+    /// Whether [`Exchange::from_half`] knows what to do.
     pub fn is_known(trace: &Trace, half: &Half<'_>) -> bool {
         needs(trace, half).is_some()
     }
 
-    pub fn of(trace: &Trace, half: &Half<'_>) -> Option<Exchange> {
+    pub fn from_half(trace: &Trace, half: &Half<'_>) -> Option<Exchange> {
         let needs = needs(trace, half)?;
         let all: Vec<(usize, u64)> =
             trace.members(half).map(|member| (member.rank, member.bytes().0)).collect();
         let own = all.iter().position(|member| member.0 == half.rank)?;
         let root = trace.collective(half)?.root;
         let root = root.and_then(|root| all.iter().position(|member| member.0 == root as usize));
-        let members = Members { all, own };
+        let members = MemberList { all, own };
         let rounds = match needs {
             Needs::All => members.dissemination(),
             Needs::Root => members.tree_from(root?),
@@ -75,27 +75,27 @@ fn number(trace: &Trace, half: &Half<'_>) -> Option<u64> {
     Some(u64::from(trace.ranks[half.rank].endpoints[half.index].partner))
 }
 
-impl Members {
+impl MemberList {
     fn count(&self) -> usize {
         self.all.len()
     }
 
-    fn send(&self, to: usize) -> Step {
-        Step { is_send: true, peer: self.all[to].0, bytes: self.all[self.own].1 }
+    fn send(&self, to: usize) -> CollectiveStep {
+        CollectiveStep { is_send: true, peer: self.all[to].0, bytes: self.all[self.own].1 }
     }
 
-    fn receive(&self, from: usize) -> Step {
+    fn receive(&self, from: usize) -> CollectiveStep {
         let (peer, bytes) = self.all[from];
-        Step { is_send: false, peer, bytes }
+        CollectiveStep { is_send: false, peer, bytes }
     }
 
     /// The message the other way.
-    fn turn(&self, step: &mut Step) {
+    fn turn(&self, step: &mut CollectiveStep) {
         let other = self.all.iter().position(|member| member.0 == step.peer).unwrap_or(self.own);
         *step = if step.is_send { self.receive(other) } else { self.send(other) };
     }
 
-    fn dissemination(&self) -> Vec<Vec<Step>> {
+    fn dissemination(&self) -> Vec<Vec<CollectiveStep>> {
         let count = self.count();
         let distances = (0..usize::BITS).map(|k| 1usize << k).take_while(|&far| far < count);
         let round = |far: usize| {
@@ -108,7 +108,7 @@ impl Members {
     }
 
     /// By places from the root on: in round k those below 2^k send to those 2^k further on.
-    fn tree_from(&self, root: usize) -> Vec<Vec<Step>> {
+    fn tree_from(&self, root: usize) -> Vec<Vec<CollectiveStep>> {
         let count = self.count();
         let place = (self.own + count - root) % count;
         let member = |place: usize| (place + root) % count;
@@ -123,7 +123,7 @@ impl Members {
         rounds
     }
 
-    fn chain(&self) -> Vec<Vec<Step>> {
+    fn chain(&self) -> Vec<Vec<CollectiveStep>> {
         let before = self.own.checked_sub(1).map(|before| vec![self.receive(before)]);
         let next = (self.own + 1 < self.count()).then(|| vec![self.send(self.own + 1)]);
         before.into_iter().chain(next).collect()
@@ -134,12 +134,12 @@ impl Members {
 mod tests {
     use super::*;
 
-    fn members(count: usize, own: usize) -> Members {
-        Members { all: (0..count).map(|rank| (10 + rank, 100 + rank as u64)).collect(), own }
+    fn members(count: usize, own: usize) -> MemberList {
+        MemberList { all: (0..count).map(|rank| (10 + rank, 100 + rank as u64)).collect(), own }
     }
 
     /// What each member of five sends and receives: every message has both ends.
-    fn check(steps: impl Fn(&Members) -> Vec<Vec<Step>>) -> usize {
+    fn check(steps: impl Fn(&MemberList) -> Vec<Vec<CollectiveStep>>) -> usize {
         let mut messages: Vec<(usize, usize, u64)> = Vec::new();
         let mut received = Vec::new();
         for own in 0..5 {
@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn every_message_has_two_ends() {
-        assert_eq!(check(Members::dissemination), 15, "3 rounds");
+        assert_eq!(check(MemberList::dissemination), 15, "3 rounds");
         assert_eq!(check(|members| members.tree_from(3)), 4);
-        assert_eq!(check(Members::chain), 4);
-        let to_root = |members: &Members| {
+        assert_eq!(check(MemberList::chain), 4);
+        let to_root = |members: &MemberList| {
             let mut rounds = members.tree_from(3);
             rounds.reverse();
             rounds.iter_mut().flatten().for_each(|step| members.turn(step));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use lapscope_trace::Trace;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum GoalEventKind {
     /// The end of a completing or blocking call.
     End,
     /// The begin of a completing call.
@@ -17,19 +17,19 @@ pub enum What {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct GoalEvent {
     /// Nanoseconds on the run's clock.
     pub moment: i64,
     /// Until then the rank is inside this call.
     pub until: i64,
-    pub what: What,
+    pub what: GoalEventKind,
     /// Endpoints of the rank.
     pub halves: Range<usize>,
 }
 
 /// All that communicated; halves of one call together.
-pub fn events(trace: &Trace, rank: usize) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
+pub fn events(trace: &Trace, rank: usize) -> Vec<GoalEvent> {
+    let mut events: Vec<GoalEvent> = Vec::new();
     let endpoints = &trace.ranks[rank].endpoints;
     let mut index = 0;
     while index < endpoints.len() {
@@ -46,24 +46,24 @@ pub fn events(trace: &Trace, rank: usize) -> Vec<Event> {
             events.extend(halves.clone().map(|index| {
                 let half = trace.half(rank, index);
                 let (moment, until) = (half.post_begin, half.post_end);
-                Event { moment, until, what: What::Post, halves: index..index + 1 }
+                GoalEvent { moment, until, what: GoalEventKind::Post, halves: index..index + 1 }
             }));
         }
         let (begin, what) = match is_request {
-            true => (half.completion_begin, What::Completion),
-            false => (Some(half.post_begin), What::Blocking),
+            true => (half.completion_begin, GoalEventKind::Completion),
+            false => (Some(half.post_begin), GoalEventKind::Blocking),
         };
         // no end is at its begin, so that it comes behind it
         let end = half.completion_end.zip(begin).map(|(end, begin)| end.max(begin + 1));
         let until = end.or(begin).unwrap_or_default();
         let mut add = |moment, what| {
-            events.push(Event { moment, until, what, halves: halves.clone() });
+            events.push(GoalEvent { moment, until, what, halves: halves.clone() });
         };
         if let Some(begin) = begin {
             add(begin, what);
         }
         if let Some(end) = end {
-            add(end, What::End);
+            add(end, GoalEventKind::End);
         }
         index = halves.end;
     }

@@ -10,9 +10,9 @@ mod events;
 
 use std::io::{self, Write};
 
-use collective::{Exchange, Step};
-use events::{events, Event, What};
-use lapscope_measure::loggps::export::Unit;
+use collective::{CollectiveStep, Exchange};
+use events::{events, GoalEvent, GoalEventKind};
+use lapscope_measure::loggps::export::SimulatorUnit;
 use lapscope_trace::{Direction, Half, Trace};
 
 /// Between two calls, nanoseconds: so little holds no other call, such as a probe.
@@ -36,7 +36,7 @@ pub struct Written {
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(trace: &Trace, unit: Unit, out: &mut dyn Write) -> io::Result<Written> {
+pub fn write(trace: &Trace, unit: SimulatorUnit, out: &mut dyn Write) -> io::Result<Written> {
     let mut written = Written { ranks: trace.ranks.len() as u64, ..Written::default() };
     writeln!(out, "num_ranks {}", trace.ranks.len())?;
     let start = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
@@ -71,7 +71,7 @@ enum After {
 struct Schedule<'a> {
     trace: &'a Trace,
     rank: usize,
-    unit: Unit,
+    unit: SimulatorUnit,
     out: &'a mut dyn Write,
     written: &'a mut Written,
     /// Nanoseconds on the run's clock up to which it has been told what the rank did.
@@ -102,17 +102,17 @@ impl Schedule<'_> {
         self.compute_until(of_rank.end)
     }
 
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    fn event(&mut self, event: &GoalEvent) -> io::Result<()> {
         match event.what {
-            What::Completion => {}
-            What::Post | What::Blocking => self.begin(event)?,
-            What::End => self.end(event),
+            GoalEventKind::Completion => {}
+            GoalEventKind::Post | GoalEventKind::Blocking => self.begin(event)?,
+            GoalEventKind::End => self.end(event),
         }
         Ok(())
     }
 
     /// Writes what a post or a blocking call begins; what comes behind waits for its begin alone.
-    fn begin(&mut self, event: &Event) -> io::Result<()> {
+    fn begin(&mut self, event: &GoalEvent) -> io::Result<()> {
         let trace = self.trace;
         let mut begun = Vec::new();
         for index in event.halves.clone() {
@@ -134,7 +134,7 @@ impl Schedule<'_> {
         Ok(())
     }
 
-    fn end(&mut self, event: &Event) {
+    fn end(&mut self, event: &GoalEvent) {
         let halves = event.halves.clone().map(|index| self.trace.half(self.rank, index));
         let labels = halves.filter(|half| is_written(self.trace, half)).map(|half| label(&half));
         for label in labels.collect::<Vec<_>>() {
@@ -153,7 +153,7 @@ impl Schedule<'_> {
         let is_send = half.operation.direction == Direction::Send;
         let (send, peer) = if is_send { (half, &partner) } else { (&partner, half) };
         let other = if is_send { peer.rank } else { send.rank };
-        let step = Step { is_send, peer: other, bytes: send.bytes().0 };
+        let step = CollectiveStep { is_send, peer: other, bytes: send.bytes().0 };
         let after = self.after.clone();
         self.transfer(&label(half), step, 2 * send.index as u64, &after)?;
         Ok(true)
@@ -161,7 +161,7 @@ impl Schedule<'_> {
 
     /// Writes a collective as messages.
     fn collective(&mut self, half: &Half<'_>) -> io::Result<()> {
-        let Some(exchange) = Exchange::of(self.trace, half) else {
+        let Some(exchange) = Exchange::from_half(self.trace, half) else {
             self.written.collectives_left_out += 1;
             return Ok(());
         };
@@ -180,8 +180,14 @@ impl Schedule<'_> {
         self.operation(&label(half), "calc 0", &after)
     }
 
-    fn transfer(&mut self, label: &str, step: Step, tag: u64, after: &[After]) -> io::Result<()> {
-        let Step { is_send, peer, bytes } = step;
+    fn transfer(
+        &mut self,
+        label: &str,
+        step: CollectiveStep,
+        tag: u64,
+        after: &[After],
+    ) -> io::Result<()> {
+        let CollectiveStep { is_send, peer, bytes } = step;
         let bytes = bytes.max(1);
         let (count, what, way) = match is_send {
             true => (&mut self.written.sends, "send", "to"),

@@ -25,13 +25,13 @@ const LATE_NS: i64 = 500_000;
 
 /// One of the two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum BenchmarkSide {
     Sender,
     Receiver,
 }
 
-impl Side {
-    pub const ALL: [Side; 2] = [Side::Receiver, Side::Sender];
+impl BenchmarkSide {
+    pub const ALL: [BenchmarkSide; 2] = [BenchmarkSide::Receiver, BenchmarkSide::Sender];
 }
 
 /// What the ranks are connected by.
@@ -50,9 +50,9 @@ pub struct Link {
 pub struct Case {
     pub protocol: Protocol,
     /// Who posts first.
-    pub first: Side,
+    pub first: BenchmarkSide,
     /// Who computes, and whose time counts.
-    pub computes: Side,
+    pub computes: BenchmarkSide,
     pub bytes: u64,
 }
 
@@ -96,7 +96,7 @@ fn time(link: &Link, case: &Case, compute: i64) -> Timing {
     let overheads = link.overhead_ns.map(|ns| (ns.round() as i64).max(1));
     let mut script = Script::new(2);
     (script.nodes, script.calls) = (vec![0, 1], overheads.to_vec());
-    for side in Side::ALL {
+    for side in BenchmarkSide::ALL {
         let rank = side as usize;
         let is_late = side != case.first;
         if is_late {
@@ -105,7 +105,7 @@ fn time(link: &Link, case: &Case, compute: i64) -> Timing {
         let message = Message { mode: Mode::Synchronous, ..Message::new(1 - rank, 0, case.bytes) };
         script.act(
             rank,
-            if side == Side::Sender { Act::Isend(message) } else { Act::Irecv(message) },
+            if side == BenchmarkSide::Sender { Act::Isend(message) } else { Act::Irecv(message) },
         );
         if side == case.computes && compute > 0 {
             // the first one computes until the other one posts, too
@@ -135,7 +135,11 @@ fn network(link: &Link, protocol: Protocol) -> Network {
         ..LocalityNetwork::ASSUMED
     };
     let localities = [of_all.clone(), of_all.clone(), of_all];
-    Network { localities, progress: Progress::Inside, ..Network::of(&Reference::default()) }
+    Network {
+        localities,
+        progress: Progress::Inside,
+        ..Network::from_reference(&Reference::default())
+    }
 }
 
 #[cfg(test)]
@@ -146,13 +150,19 @@ mod tests {
     const LINK: Link =
         Link { latency_ns: 4_000.0, gap_ns_per_byte: 1e9 / 950e6, overhead_ns: [300.0, 500.0] };
 
-    fn of(protocol: Protocol, first: Side, computes: Side) -> Overlap {
+    fn measure_protocol(
+        protocol: Protocol,
+        first: BenchmarkSide,
+        computes: BenchmarkSide,
+    ) -> Overlap {
         measure(&LINK, &Case { protocol, first, computes, bytes: 262_144 })
     }
 
     #[test]
     fn an_early_receive_overlaps_only_when_it_announces_itself() {
-        let of = |protocol| of(protocol, Side::Receiver, Side::Receiver).ratio;
+        let of = |protocol| {
+            measure_protocol(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).ratio
+        };
         assert!(of(Protocol::RendezvousWrite) < 0.1);
         assert!(of(Protocol::RendezvousRead) < 0.1);
         assert!(of(Protocol::Speculative) > 0.95, "{}", of(Protocol::Speculative));
@@ -161,15 +171,16 @@ mod tests {
     #[test]
     fn a_late_receive_finds_the_sender_inside() {
         for protocol in PROTOCOLS {
-            let ratio = of(protocol, Side::Sender, Side::Receiver).ratio;
+            let ratio =
+                measure_protocol(protocol, BenchmarkSide::Sender, BenchmarkSide::Receiver).ratio;
             assert!(ratio > 0.9, "{protocol}: {ratio}");
         }
     }
 
     #[test]
     fn a_send_overlaps_unless_it_waits_for_the_receivers_answer() {
-        for first in Side::ALL {
-            let of = |protocol| of(protocol, first, Side::Sender).ratio;
+        for first in BenchmarkSide::ALL {
+            let of = |protocol| measure_protocol(protocol, first, BenchmarkSide::Sender).ratio;
             assert!(of(Protocol::RendezvousWrite) < 0.1, "{first:?}");
             assert!(of(Protocol::RendezvousRead) > 0.9, "{first:?}");
             assert!(of(Protocol::Speculative) > 0.9, "{first:?}");
@@ -180,11 +191,15 @@ mod tests {
     #[test]
     fn l0_is_the_sum_of_what_is_on_the_way() {
         let wire = (262_144.0 * LINK.gap_ns_per_byte).round() as i64;
-        let l0 = |protocol| of(protocol, Side::Receiver, Side::Receiver).l0_ns;
+        let l0 = |protocol| {
+            measure_protocol(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).l0_ns
+        };
         assert_eq!(l0(Protocol::RendezvousWrite), 3 * 4_000 + wire, "RTS, CTS, data");
         assert_eq!(l0(Protocol::RendezvousRead), 3 * 4_000 + wire, "RTS, request, data");
         assert_eq!(l0(Protocol::Speculative), 4_000 + wire, "data");
-        let sent = of(Protocol::Speculative, Side::Receiver, Side::Sender).l0_ns;
+        let sent =
+            measure_protocol(Protocol::Speculative, BenchmarkSide::Receiver, BenchmarkSide::Sender)
+                .l0_ns;
         assert_eq!(sent, wire, "the sender is through when they have left");
     }
 
@@ -193,8 +208,8 @@ mod tests {
     fn what_the_post_takes_is_not_overlapped() {
         let case = Case {
             protocol: Protocol::Speculative,
-            first: Side::Receiver,
-            computes: Side::Sender,
+            first: BenchmarkSide::Receiver,
+            computes: BenchmarkSide::Sender,
             bytes: 65_536,
         };
         let ratio = |ns| measure(&Link { overhead_ns: [ns, ns], ..LINK }, &case).ratio;

@@ -25,7 +25,7 @@ pub fn network(eager_limit: u64) -> Network {
         ..LocalityNetwork::ASSUMED
     };
     let localities = [one.clone(), one.clone(), one];
-    Network { localities, ..Network::of(&Reference::default()) }
+    Network { localities, ..Network::from_reference(&Reference::default()) }
 }
 
 /// A run and its replay.
@@ -37,13 +37,13 @@ pub struct Replayed {
 
 impl Replayed {
     pub fn new(run: MadeUp, eager_limit: u64) -> Replayed {
-        Replayed::of(run.finish(), eager_limit)
+        Replayed::replay(run.finish(), eager_limit)
     }
 
-    pub fn of(trace: Trace, eager_limit: u64) -> Replayed {
+    pub fn replay(trace: Trace, eager_limit: u64) -> Replayed {
         let program = Program::new(&trace);
         let conditions = Conditions::as_recorded(trace.ranks.len());
-        let durations = Durations::of(&trace);
+        let durations = Durations::measure(&trace);
         let network = network(eager_limit);
         let outcome = replay(&trace, &program, &network, &conditions, &durations);
         Replayed { trace, program, outcome }

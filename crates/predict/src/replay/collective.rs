@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::engine::{Engine, Trigger, NEVER};
-use super::message::End;
+use super::message::EndpointRef;
 use super::outcome::NOBODY;
 use super::scenario::Progress;
 use lapscope_data::model::Needs;
@@ -39,13 +39,13 @@ impl Default for Gathering {
 /// What a kind of collective took once everybody was there that it needs: means over the run, nanoseconds.
 #[derive(Debug, Default)]
 pub struct Durations {
-    means: FxHashMap<Key, Mean>,
+    means: FxHashMap<CollectiveClass, Mean>,
     /// What was left of it where it was waited for behind computation, with no test in it, and everybody was there.
-    left: FxHashMap<Key, Mean>,
+    left: FxHashMap<CollectiveClass, Mean>,
 }
 
 /// Blocking call that does the same, whether it is a request, size of the communicator, size class.
-type Key = (u32, bool, u32, u32);
+type CollectiveClass = (u32, bool, u32, u32);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {
@@ -67,7 +67,7 @@ impl Mean {
 impl Durations {
     /// From all collectives of a run that were waited for at once. Of each the member counts that left last: whoever leaves early
     /// waits for the others in what comes next.
-    pub fn of(trace: &Trace) -> Durations {
+    pub fn measure(trace: &Trace) -> Durations {
         let of_rank = |rank: usize| {
             let halves = trace.halves(rank);
             let parts = halves.filter(|half| half.operation.direction == Direction::Collective);
@@ -79,11 +79,11 @@ impl Durations {
         };
         let per_rank: Vec<_> = (0..trace.ranks.len()).into_par_iter().map(of_rank).collect();
         let mut all = Durations::default();
-        let mut longest: Vec<Option<(Key, i64)>> = vec![None; trace.collectives.len()];
+        let mut longest: Vec<Option<(CollectiveClass, i64)>> = vec![None; trace.collectives.len()];
         for (number, key, measured) in per_rank.into_iter().flatten() {
             let ns = match measured {
-                Measured::AtOnce(ns) => ns,
-                Measured::Left(ns) => {
+                MeasuredDuration::AtOnce(ns) => ns,
+                MeasuredDuration::Left(ns) => {
                     all.left.entry(key).or_default().add(ns);
                     continue;
                 }
@@ -101,7 +101,7 @@ impl Durations {
     }
 
     /// Of a request, what was measured of it, else of the blocking call.
-    fn get(&self, key: Key) -> i64 {
+    fn get(&self, key: CollectiveClass) -> i64 {
         let (call, is_request, ranks, class) = key;
         let of = |is_request| self.means.get(&(call, is_request, ranks, class));
         let mean = of(is_request).or_else(|| of(!is_request));
@@ -110,13 +110,13 @@ impl Durations {
     }
 }
 
-fn key(half: &Half<'_>) -> Key {
+fn key(half: &Half<'_>) -> CollectiveClass {
     let operation = half.operation;
     let class = u64::BITS - operation.bytes.0.leading_zeros();
     (operation.blocking_call, operation.is_request, operation.comm_size, class)
 }
 
-enum Measured {
+enum MeasuredDuration {
     /// From when everybody was there, and this member inside MPI all the time from then on; nanoseconds, as the next.
     AtOnce(i64),
     /// From when this member waited, everybody having been there before.
@@ -124,7 +124,7 @@ enum Measured {
 }
 
 /// What one member took; `None` where it waits for nobody, or tested.
-fn measure(trace: &Trace, half: &Half<'_>) -> Option<Measured> {
+fn measure(trace: &Trace, half: &Half<'_>) -> Option<MeasuredDuration> {
     let collective = trace.collective(half).filter(|collective| is_replayed(trace, collective))?;
     let (begin, end) = (half.completion_begin?, half.completion_end?);
     let ready = match trace.awaited(half) {
@@ -136,15 +136,15 @@ fn measure(trace: &Trace, half: &Half<'_>) -> Option<Measured> {
     let is_at_once = begin <= ready.max(half.post_end);
     let is_tested = || half.observed.is_some_and(|observed| observed.unsuccessful_tests > 0);
     match waits {
-        true if is_at_once => Some(Measured::AtOnce((end - ready).max(0))),
-        true if !is_tested() => Some(Measured::Left(end - begin)),
+        true if is_at_once => Some(MeasuredDuration::AtOnce((end - ready).max(0))),
+        true if !is_tested() => Some(MeasuredDuration::Left(end - begin)),
         _ => None,
     }
 }
 
 impl Engine<'_> {
     /// A member is there.
-    pub fn join(&mut self, end: End, time: i64) {
+    pub fn join(&mut self, end: EndpointRef, time: i64) {
         let trace = self.trace;
         let half = trace.half(end.rank as usize, end.endpoint as usize);
         let row = &trace.ranks[end.rank as usize].endpoints[end.endpoint as usize];
@@ -162,13 +162,15 @@ impl Engine<'_> {
         let takes = self.takes(&half);
         match needs(trace, collective) {
             Some(Needs::All) if is_whole => {
-                let members: Vec<End> = trace.members(&half).map(|half| End::of(&half)).collect();
+                let members: Vec<EndpointRef> =
+                    trace.members(&half).map(|half| EndpointRef::from_half(&half)).collect();
                 members.into_iter().for_each(|member| self.complete(member, time + takes, last));
             }
             Some(Needs::Root) if is_root => {
                 self.complete(end, time, own);
-                let others = trace.members(&half).map(|half| End::of(&half));
-                let here: Vec<End> = others.filter(|&other| self.has_joined(other, end)).collect();
+                let others = trace.members(&half).map(|half| EndpointRef::from_half(&half));
+                let here: Vec<EndpointRef> =
+                    others.filter(|&other| self.has_joined(other, end)).collect();
                 here.into_iter().for_each(|other| self.complete(other, time + takes, own));
             }
             Some(Needs::Root) if root_came != NEVER => {
@@ -188,14 +190,14 @@ impl Engine<'_> {
                     trace.members(&half).find(|half| collective.root == Some(half.rank as u32));
                 if let Some(root) = root.filter(|_| is_whole) {
                     let takes = self.takes(&root);
-                    self.complete(End::of(&root), time + takes, last);
+                    self.complete(EndpointRef::from_half(&root), time + takes, last);
                 }
             }
             _ => {}
         }
     }
 
-    fn has_joined(&self, other: End, root: End) -> bool {
+    fn has_joined(&self, other: EndpointRef, root: EndpointRef) -> bool {
         let half = &self.ranks[other.rank as usize].halves[other.endpoint as usize];
         other.rank != root.rank && half.posted != NEVER
     }
@@ -235,8 +237,8 @@ impl Engine<'_> {
     }
 }
 
-impl End {
-    pub(super) fn of(half: &Half<'_>) -> End {
-        End { rank: half.rank as u32, endpoint: half.index as u32 }
+impl EndpointRef {
+    pub(super) fn from_half(half: &Half<'_>) -> EndpointRef {
+        EndpointRef { rank: half.rank as u32, endpoint: half.index as u32 }
     }
 }

@@ -4,11 +4,11 @@ use rustc_hash::FxHashMap;
 
 use super::collective::Gathering;
 use super::link::Links;
-use super::message::{End, Flight, Notice};
+use super::message::{EndpointRef, Flight, Notice};
 use super::network::{Network, Plan};
 use super::outcome::{CallTime, Outcome, RankOutcome, Stuck, NOBODY};
 use super::program::{is_replayed, Action, Program, RECORDING_NS};
-use super::queue::{Queue, What};
+use super::queue::{Queue, QueuedEvent};
 use super::scenario::Progress;
 use super::thread::{Phase, ThreadState};
 use lapscope_trace::target::CallNumber;
@@ -108,7 +108,7 @@ pub(super) struct RankState {
 #[derive(Debug, Default)]
 pub(super) struct AwaitedCall {
     pub has_begun: bool,
-    pub askers: Vec<End>,
+    pub askers: Vec<EndpointRef>,
 }
 
 pub(super) struct Engine<'a> {
@@ -180,10 +180,12 @@ impl<'a> Engine<'a> {
         }
         while let Some((time, what)) = self.queue.pop() {
             match what {
-                What::Resume(thread) => self.resume(thread, time),
-                What::Notice(notice) => self.arrive(notice, time),
-                What::Finish { flight, version } => self.finish_moving(flight, version, time),
-                What::Tick { rank, visit } => self.tick(rank, visit, time),
+                QueuedEvent::Resume(thread) => self.resume(thread, time),
+                QueuedEvent::Notice(notice) => self.arrive(notice, time),
+                QueuedEvent::Finish { flight, version } => {
+                    self.finish_moving(flight, version, time)
+                }
+                QueuedEvent::Tick { rank, visit } => self.tick(rank, visit, time),
             }
         }
     }
@@ -241,7 +243,7 @@ impl<'a> Engine<'a> {
         state.is_tick_due = true;
         let tests = (time - state.left) / state.period + 1;
         let visit = state.visit;
-        self.queue.push(state.left + tests * state.period, What::Tick { rank, visit });
+        self.queue.push(state.left + tests * state.period, QueuedEvent::Tick { rank, visit });
     }
 
     fn tick(&mut self, rank: u32, visit: u32, time: i64) {
@@ -258,7 +260,7 @@ impl<'a> Engine<'a> {
     }
 
     /// `half` of `end` is complete at `time`, which may be later than now.
-    pub fn complete(&mut self, end: End, time: i64, trigger: Trigger) {
+    pub fn complete(&mut self, end: EndpointRef, time: i64, trigger: Trigger) {
         let half = &mut self.ranks[end.rank as usize].halves[end.endpoint as usize];
         half.done = time;
         half.flight = trigger.rank;

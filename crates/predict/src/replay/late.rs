@@ -12,11 +12,11 @@ use lapscope_trace::{Call, Direction, Endpoint, Half, Operation, RankTrace, Trac
 /// By direction and size class: what messages usually take from when both ends were there, nanoseconds.
 #[derive(Debug, Default)]
 pub struct Usual {
-    medians: FxHashMap<Key, i64>,
+    medians: FxHashMap<LatenessClass, i64>,
 }
 
 /// Whether it is a send; size class.
-type Key = (bool, u32);
+type LatenessClass = (bool, u32);
 
 /// What took longer than this many times the usual time was held up.
 const FAR: i64 = 3;
@@ -27,18 +27,19 @@ const SAMPLE: usize = 100_000;
 
 impl Usual {
     /// Of a run whose ranks had processors all the time nothing is needed.
-    pub fn of(trace: &Trace) -> Usual {
+    pub fn measure(trace: &Trace) -> Usual {
         if !trace.is_starved() {
             return Usual::default();
         }
         let of_rank = |rank: usize| trace.halves(rank).filter_map(|half| taken(trace, &half));
         let ranks = (0..trace.ranks.len()).into_par_iter();
-        let all: Vec<(Key, i64)> = ranks.flat_map_iter(|rank| of_rank(rank).take(SAMPLE)).collect();
-        let mut times: FxHashMap<Key, Vec<i64>> = FxHashMap::default();
+        let all: Vec<(LatenessClass, i64)> =
+            ranks.flat_map_iter(|rank| of_rank(rank).take(SAMPLE)).collect();
+        let mut times: FxHashMap<LatenessClass, Vec<i64>> = FxHashMap::default();
         for (key, ns) in all {
             times.entry(key).or_default().push(ns);
         }
-        let median = |(key, mut times): (Key, Vec<i64>)| {
+        let median = |(key, mut times): (LatenessClass, Vec<i64>)| {
             let middle = times.len() / 2;
             (key, *times.select_nth_unstable(middle).1)
         };
@@ -89,13 +90,13 @@ fn is_message(operation: &Operation) -> bool {
     matches!(operation.direction, Direction::Send | Direction::Receive)
 }
 
-fn key(operation: &Operation) -> Key {
+fn key(operation: &Operation) -> LatenessClass {
     let class = u64::BITS - operation.bytes.0.leading_zeros();
     (operation.direction == Direction::Send, class)
 }
 
 /// From when both ends were there, and this one in the call that completes it.
-fn taken(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
+fn taken(trace: &Trace, half: &Half<'_>) -> Option<(LatenessClass, i64)> {
     let partner = trace.partner(half)?;
     let (begin, end) = (half.completion_begin?, half.completion_end?);
     let ready = begin.max(there(trace, &partner, begin)?);

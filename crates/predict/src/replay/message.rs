@@ -5,14 +5,14 @@ use super::engine::{Engine, Trigger};
 use super::network::Plan;
 use super::outcome::NOBODY;
 use super::program::is_replayed;
-use super::queue::What;
+use super::queue::QueuedEvent;
 use super::scenario::Protocol;
 use lapscope_trace::target::{Awaited, CallNumber};
 use lapscope_trace::Direction;
 
 /// An endpoint of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End {
+pub(super) struct EndpointRef {
     pub rank: u32,
     pub endpoint: u32,
 }
@@ -29,14 +29,14 @@ pub(super) enum Notice {
     /// Data whose send is complete when the receiver has them.
     Data(u32),
     /// A one-sided call needs its target.
-    Ask(End),
+    Ask(EndpointRef),
 }
 
 /// A message under way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
-    pub send: End,
-    pub receive: End,
+    pub send: EndpointRef,
+    pub receive: EndpointRef,
     pub plan: Plan,
     pub is_sent: bool,
     pub is_receiving: bool,
@@ -74,7 +74,7 @@ impl Engine<'_> {
             half.flight = NOBODY;
             return;
         }
-        let end = End { rank, endpoint };
+        let end = EndpointRef { rank, endpoint };
         match operation.direction {
             Direction::Send => self.send(end, time),
             Direction::Receive => self.receive(end, time),
@@ -84,7 +84,7 @@ impl Engine<'_> {
     }
 
     /// The flight of an endpoint; a new one when neither side was posted before.
-    fn flight(&mut self, end: End, is_send: bool) -> u32 {
+    fn flight(&mut self, end: EndpointRef, is_send: bool) -> u32 {
         let known = self.ranks[end.rank as usize].halves[end.endpoint as usize].flight;
         if known != NOBODY {
             return known;
@@ -92,7 +92,7 @@ impl Engine<'_> {
         let of_trace = &self.trace.ranks[end.rank as usize];
         let row = &of_trace.endpoints[end.endpoint as usize];
         let peer = of_trace.operations[row.operation as usize].peer.unwrap_or(end.rank);
-        let other = End { rank: peer, endpoint: row.partner };
+        let other = EndpointRef { rank: peer, endpoint: row.partner };
         let (send, receive) = if is_send { (end, other) } else { (other, end) };
         let sender = &self.trace.ranks[send.rank as usize];
         let operation = sender.endpoints[send.endpoint as usize].operation;
@@ -116,7 +116,7 @@ impl Engine<'_> {
         number
     }
 
-    fn send(&mut self, end: End, time: i64) {
+    fn send(&mut self, end: EndpointRef, time: i64) {
         let number = self.flight(end, true);
         let flight = &mut self.flights[number as usize];
         flight.is_sent = true;
@@ -129,7 +129,7 @@ impl Engine<'_> {
             return self.write(number, time);
         }
         flight.is_rts_sent = true;
-        self.queue.push(time + plan.latency, What::Notice(Notice::Rts(number)));
+        self.queue.push(time + plan.latency, QueuedEvent::Notice(Notice::Rts(number)));
     }
 
     fn send_eager(&mut self, number: u32, time: i64) {
@@ -139,7 +139,7 @@ impl Engine<'_> {
         self.flights[number as usize].arrives = arrives;
         if plan.needs_progress {
             self.flights[number as usize].held += 1;
-            self.queue.push(arrives, What::Notice(Notice::Data(number)));
+            self.queue.push(arrives, QueuedEvent::Notice(Notice::Data(number)));
         } else {
             self.complete(send, time, trigger);
         }
@@ -149,7 +149,7 @@ impl Engine<'_> {
         }
     }
 
-    fn receive(&mut self, end: End, time: i64) {
+    fn receive(&mut self, end: EndpointRef, time: i64) {
         let number = self.flight(end, false);
         let may_announce = self.may_announce(end);
         let flight = &mut self.flights[number as usize];
@@ -170,14 +170,14 @@ impl Engine<'_> {
             Protocol::Speculative if !flight.is_rts_sent && may_announce => {
                 flight.held += 1;
                 let arrives = time + flight.plan.latency;
-                self.queue.push(arrives, What::Notice(Notice::Rtr(number)));
+                self.queue.push(arrives, QueuedEvent::Notice(Notice::Rtr(number)));
             }
             _ => {}
         }
     }
 
     /// A receive from any source does not know to whom it could announce itself.
-    fn may_announce(&self, end: End) -> bool {
+    fn may_announce(&self, end: EndpointRef) -> bool {
         let of_trace = &self.trace.ranks[end.rank as usize];
         let row = &of_trace.endpoints[end.endpoint as usize];
         !of_trace.operations[row.operation as usize].is_wildcard
@@ -241,13 +241,13 @@ impl Engine<'_> {
         flight
     }
 
-    fn awaited(&self, end: End) -> Awaited {
+    fn awaited(&self, end: EndpointRef) -> Awaited {
         let row = &self.trace.ranks[end.rank as usize].endpoints[end.endpoint as usize];
         self.trace.awaited_targets[row.partner as usize]
     }
 
     /// A one-sided call is made that needs its target: inside MPI, whoever brings it there, or in a call of its own.
-    fn ask(&mut self, end: End, time: i64) {
+    fn ask(&mut self, end: EndpointRef, time: i64) {
         let Awaited { rank, call, .. } = self.awaited(end);
         let Some(call) = call else { return self.arrive(Notice::Ask(end), time) };
         match self.awaited_calls.get_mut(&(rank, call)) {
@@ -266,7 +266,7 @@ impl Engine<'_> {
     }
 
     /// The target is there; what the call took from then on it takes.
-    fn answer(&mut self, end: End, time: i64, is_at_once: bool) {
+    fn answer(&mut self, end: EndpointRef, time: i64, is_at_once: bool) {
         let Awaited { rank, rest, .. } = self.awaited(end);
         let rank = if is_at_once { end.rank } else { rank };
         self.complete(end, time + rest, Trigger { rank, time });
@@ -277,7 +277,7 @@ impl Engine<'_> {
         let plan = self.flights[number as usize].plan;
         match plan.protocol {
             Protocol::RendezvousWrite | Protocol::Pipeline => {
-                self.queue.push(time + plan.latency, What::Notice(Notice::Cts(number)));
+                self.queue.push(time + plan.latency, QueuedEvent::Notice(Notice::Cts(number)));
             }
             _ => self.read(number, time),
         }
@@ -320,7 +320,7 @@ impl Engine<'_> {
 }
 
 impl Flight {
-    fn new(send: End, receive: End, plan: Plan) -> Flight {
+    fn new(send: EndpointRef, receive: EndpointRef, plan: Plan) -> Flight {
         Flight {
             send,
             receive,

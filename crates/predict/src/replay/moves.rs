@@ -6,12 +6,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::{Action, Program, RankProgram, Step, ThreadProgram};
 use lapscope_data::places::SiteId;
-use lapscope_measure::reach::room::Room;
+use lapscope_measure::reach::room::MoveRoom;
 use lapscope_trace::{Direction, RankTrace, Span, Trace};
 
 /// What is to be moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct MoveSelection {
     pub waits: bool,
     pub posts: bool,
 }
@@ -30,7 +30,7 @@ pub struct Moved {
 /// Moves calls over computation. The order of all others stays; a wait is not moved past the next post from a call site whose
 /// request it completes, which has the same buffer, and a post neither before the completion of the one before from its site nor
 /// before an earlier send to its peer.
-pub fn apply(trace: &Trace, program: &Program, room: &Room, asked: Asked) -> Moved {
+pub fn apply(trace: &Trace, program: &Program, room: &MoveRoom, asked: MoveSelection) -> Moved {
     let ranks: Vec<(RankProgram, Tally)> = program
         .ranks
         .par_iter()
@@ -62,14 +62,14 @@ struct Tally {
 struct Mover<'a> {
     rank: &'a RankTrace,
     program: &'a RankProgram,
-    room: &'a Room,
+    room: &'a MoveRoom,
 }
 
 /// Where a step is: computation before it, twice its place in the recorded order (what is moved is between two), and that place.
-type Place = (i64, i64, usize);
+type StepPosition = (i64, i64, usize);
 
 /// Places of the steps of a thread as they are recorded.
-fn places(steps: &[Step]) -> Vec<Place> {
+fn places(steps: &[Step]) -> Vec<StepPosition> {
     let mut before = 0;
     let place = |(index, step): (usize, &Step)| {
         before += step.gap.or_zero();
@@ -79,7 +79,7 @@ fn places(steps: &[Step]) -> Vec<Place> {
 }
 
 impl Mover<'_> {
-    fn apply(&self, asked: Asked) -> (RankProgram, Tally) {
+    fn apply(&self, asked: MoveSelection) -> (RankProgram, Tally) {
         let mut tally = Tally::default();
         let thread = |thread: &ThreadProgram| {
             let mut thread = thread.clone();
@@ -131,7 +131,7 @@ impl Mover<'_> {
         least.filter(|&ns| is_known && ns > 0)
     }
 
-    fn waits(&self, thread: &ThreadProgram, tally: &mut Tally) -> Vec<Place> {
+    fn waits(&self, thread: &ThreadProgram, tally: &mut Tally) -> Vec<StepPosition> {
         let mut places = places(&thread.steps);
         let recorded = places.clone();
         let end = recorded.last().map_or(0, |last| last.0) + thread.rest;
@@ -159,7 +159,7 @@ impl Mover<'_> {
         places
     }
 
-    fn posts(&self, thread: &ThreadProgram, tally: &mut Tally) -> Vec<Place> {
+    fn posts(&self, thread: &ThreadProgram, tally: &mut Tally) -> Vec<StepPosition> {
         let mut places = places(&thread.steps);
         let recorded = places.clone();
         let mut completed: FxHashMap<SiteId, usize> = FxHashMap::default();
@@ -210,7 +210,7 @@ impl Tally {
 }
 
 /// Puts the steps of a thread where they are to be; all of its computation stays.
-fn rearrange(thread: &mut ThreadProgram, mut places: Vec<Place>) {
+fn rearrange(thread: &mut ThreadProgram, mut places: Vec<StepPosition>) {
     let gaps: i64 = thread.steps.iter().map(|step| step.gap.or_zero()).sum();
     let all = gaps + thread.rest;
     places.sort_unstable();
@@ -260,19 +260,19 @@ mod tests {
         gaps.chain([thread.rest]).collect()
     }
 
-    fn moved(room: &Room, asked: Asked) -> Moved {
+    fn moved(room: &MoveRoom, asked: MoveSelection) -> Moved {
         let trace = script().trace();
         apply(&trace, &Program::new(&trace), room, asked)
     }
 
-    const WAITS: Asked = Asked { waits: true, posts: false };
-    const POSTS: Asked = Asked { waits: false, posts: true };
+    const WAITS: MoveSelection = MoveSelection { waits: true, posts: false };
+    const POSTS: MoveSelection = MoveSelection { waits: false, posts: true };
 
     #[test]
     fn waits_go_to_the_first_touch_and_not_past_the_next_post() {
-        let room = |ns| Room {
+        let room = |ns| MoveRoom {
             first_touch: [(SiteId::default(), ns)].into_iter().collect(),
-            ..Room::default()
+            ..MoveRoom::default()
         };
         let as_it_was = moved(&room(0), WAITS);
         // the rest of the script is 100 ns
@@ -294,9 +294,9 @@ mod tests {
 
     #[test]
     fn posts_go_to_the_last_write_and_not_before_the_wait_of_the_one_before() {
-        let room = |ns| Room {
+        let room = |ns| MoveRoom {
             last_write: [(SiteId::default(), ns)].into_iter().collect(),
-            ..Room::default()
+            ..MoveRoom::default()
         };
         let by_two = moved(&room(2_000), POSTS);
         assert_eq!(gaps(&by_two.program.ranks[0].threads[0]), [3_000, 3_000, 6_000, 3_000, 3_100]);
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_nothing_is_known_of_stays_and_is_counted() {
-        let stays = moved(&Room::default(), Asked { waits: true, posts: true });
+        let stays = moved(&MoveRoom::default(), MoveSelection { waits: true, posts: true });
         assert_eq!((stays.calls, stays.ns), (0, 0));
         assert_eq!(stays.unknown, [SiteId::default()].into_iter().collect());
         assert_eq!(gaps(&stays.program.ranks[0].threads[0]), [5_000, 1_000, 8_000, 1_000, 3_100]);

@@ -82,7 +82,7 @@ impl LocalityNetwork {
     };
 
     /// From the measured times of a locality; assumed ones where there are none.
-    pub fn of(reference: &Reference, locality: Locality) -> LocalityNetwork {
+    pub fn from_reference(reference: &Reference, locality: Locality) -> LocalityNetwork {
         let measured = reference.points(locality);
         let points: Vec<(f64, f64)> =
             measured.iter().map(|point| (point.bytes, point.ns.max(1.0))).collect();
@@ -205,9 +205,10 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
 
 impl Network {
     /// As the run's reference times have it, with one protocol for all.
-    pub fn of(reference: &Reference) -> Network {
+    pub fn from_reference(reference: &Reference) -> Network {
         Network {
-            localities: Locality::ALL.map(|locality| LocalityNetwork::of(reference, locality)),
+            localities: Locality::ALL
+                .map(|locality| LocalityNetwork::from_reference(reference, locality)),
             contention: Contention::None,
             progress: Progress::Inside,
             collectives: 1.0,
@@ -271,7 +272,7 @@ mod tests {
             ..LocalityNetwork::ASSUMED
         };
         let localities = [LocalityNetwork::ASSUMED, node, LocalityNetwork::ASSUMED];
-        let empty = Network::of(&Reference::default());
+        let empty = Network::from_reference(&Reference::default());
         Network { localities, ..empty }
     }
 

@@ -3,20 +3,20 @@
 
 use super::engine::{Engine, NEVER};
 use super::message::Flight;
-use super::queue::What;
+use super::queue::QueuedEvent;
 
 /// Whether the sender and the receiver are inside MPI.
-type Inside = [bool; 2];
+type PairInside = [bool; 2];
 
 impl Flight {
     /// How far it moves without another event, nanoseconds of wire time.
-    fn reach(&self, inside: Inside) -> i64 {
+    fn reach(&self, inside: PairInside) -> i64 {
         let of = |side: usize| if inside[side] { NEVER } else { self.buffered[side] };
         of(0).min(of(1))
     }
 
     /// Moves it up to `time`, while `inside` held.
-    fn move_to(&mut self, time: i64, inside: Inside) {
+    fn move_to(&mut self, time: i64, inside: PairInside) {
         let moved = (time - self.moved).max(0).min(self.reach(inside)).min(self.remaining);
         self.remaining -= moved;
         for (buffered, _) in self.buffered.iter_mut().zip(inside).filter(|(_, inside)| !inside) {
@@ -27,7 +27,7 @@ impl Flight {
 }
 
 impl Engine<'_> {
-    fn sides(&self, number: u32) -> Inside {
+    fn sides(&self, number: u32) -> PairInside {
         let flight = &self.flights[number as usize];
         [flight.send.rank, flight.receive.rank].map(|rank| self.is_inside(rank))
     }
@@ -66,13 +66,13 @@ impl Engine<'_> {
             flight.finishes = finishes;
             if finishes != NEVER {
                 let version = flight.version;
-                self.queue.push(finishes, What::Finish { flight: number, version });
+                self.queue.push(finishes, QueuedEvent::Finish { flight: number, version });
             }
         }
     }
 
     /// What has stood still has lost its turn on what it shares with others.
-    fn queue_again(&mut self, number: u32, time: i64, inside: Inside) {
+    fn queue_again(&mut self, number: u32, time: i64, inside: PairInside) {
         let flight = &mut self.flights[number as usize];
         let begin = flight.moved.max(time);
         if flight.remaining > flight.reach(inside) || begin + flight.remaining <= flight.reserved {
@@ -115,7 +115,7 @@ impl Engine<'_> {
     }
 
     /// Who was inside MPI until now, when `rank` has just changed.
-    fn were_inside(&self, number: u32, rank: u32, was: bool) -> Inside {
+    fn were_inside(&self, number: u32, rank: u32, was: bool) -> PairInside {
         let flight = &self.flights[number as usize];
         let ends = [flight.send.rank, flight.receive.rank];
         ends.map(|end| if end == rank { was } else { self.is_inside(end) })

@@ -162,7 +162,7 @@ impl Program {
     /// Never for a trace that was read: it has fewer than 2^29 endpoints, and calls, a rank.
     pub fn new(trace: &Trace) -> Program {
         let overhead = overhead(trace);
-        let usual = Usual::of(trace);
+        let usual = Usual::measure(trace);
         let rank = |rank: &RankTrace| Builder::new(trace, rank, overhead, &usual).build();
         let ranks = trace.ranks.par_iter().map(rank).collect();
         Program { ranks, overhead, is_whole: true }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum QueuedEvent {
     /// A thread goes on: its number among all threads.
     Resume(u32),
     /// A notice arrives for a rank; see [`super::message::Notice`].
@@ -19,19 +19,19 @@ pub(super) enum What {
 /// Events in the order of their times, those of one time in the order in which they were made: a replay is deterministic.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    heap: BinaryHeap<Reverse<(i64, u64, What)>>,
+    heap: BinaryHeap<Reverse<(i64, u64, QueuedEvent)>>,
     made: u64,
 }
 
 impl Queue {
     #[inline]
-    pub fn push(&mut self, time: i64, what: What) {
+    pub fn push(&mut self, time: i64, what: QueuedEvent) {
         self.made += 1;
         self.heap.push(Reverse((time, self.made, what)));
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<(i64, What)> {
+    pub fn pop(&mut self) -> Option<(i64, QueuedEvent)> {
         self.heap.pop().map(|Reverse((time, _, what))| (time, what))
     }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::critical::Stretch;
 use super::outcome::Outcome;
 use super::program::Program;
-use super::timeline::{Timeline, Wait};
+use super::timeline::{ReplayedWait, Timeline};
 use lapscope_trace::Trace;
 
 /// Waits shorter than the run by more than this factor are not looked into.
@@ -22,7 +22,7 @@ const ALL_PARTS: u64 = 1 << 26;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Roots {
     /// The largest first. With `short` and `rest` together they are `waits`.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<DelayCause>,
     pub waits: i64,
     /// Waits too short to be looked into.
     pub short: i64,
@@ -32,7 +32,7 @@ pub struct Roots {
 
 /// Something that a rank did while others waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cause {
+pub struct DelayCause {
     pub rank: usize,
     pub what: Stretch,
     /// How long that took in all, waited for or not.
@@ -60,7 +60,7 @@ pub fn roots(trace: &Trace, program: &Program, outcome: &Outcome, top: usize) ->
             *sum = (sum.0 + delayed, sum.1 + 1);
         }
     }
-    let cause = |((rank, what), (delayed, delayed_ranks))| Cause {
+    let cause = |((rank, what), (delayed, delayed_ranks))| DelayCause {
         rank,
         what,
         took: 0,
@@ -77,7 +77,7 @@ pub fn roots(trace: &Trace, program: &Program, outcome: &Outcome, top: usize) ->
 }
 
 /// Says how long the causes took.
-fn measure(timeline: &Timeline, causes: &mut [Cause]) {
+fn measure(timeline: &Timeline, causes: &mut [DelayCause]) {
     let mut ranks: Vec<usize> = causes.iter().map(|cause| cause.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
@@ -155,20 +155,20 @@ impl<'a> Search<'a> {
     }
 
     /// A wait, or a part of one: up to when the chain began that ended it, due to what its maker did, then to the network.
-    fn charge(&mut self, rank: usize, network: Stretch, part: Wait, depth: u32) {
+    fn charge(&mut self, rank: usize, network: Stretch, part: ReplayedWait, depth: u32) {
         let turn = part.since.clamp(part.begin, part.end);
         self.add(rank, network, part.end - turn);
         if turn > part.begin {
             match depth {
                 0 => self.rest += turn - part.begin,
-                _ => self.look(Wait { end: turn, ..part }, depth - 1),
+                _ => self.look(ReplayedWait { end: turn, ..part }, depth - 1),
             }
         }
     }
 
     /// What the thread did that was waited for, from `begin` to `end` of that wait.
-    fn look(&mut self, waited: Wait, depth: u32) {
-        let Wait { begin: from, end: to, rank, .. } = waited;
+    fn look(&mut self, waited: ReplayedWait, depth: u32) {
+        let ReplayedWait { begin: from, end: to, rank, .. } = waited;
         let timeline = self.timeline;
         let thread = &timeline.threads(rank)[waited.thread];
         let mut next = thread.begun_before(from + 1);
@@ -194,7 +194,7 @@ impl<'a> Search<'a> {
     }
 
     /// A call of the rank that was waited for, between two moments.
-    fn call(&mut self, waited: Wait, index: usize, from: i64, to: i64, depth: u32) {
+    fn call(&mut self, waited: ReplayedWait, index: usize, from: i64, to: i64, depth: u32) {
         let timeline = self.timeline;
         let thread = &timeline.threads(waited.rank)[waited.thread];
         let Some(site) = thread.site(index).filter(|_| from < to) else { return };
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
         let turn = wait.map_or(to, |wait| wait.begin.clamp(from, to));
         self.add(waited.rank, Stretch::Overhead(site), turn - from);
         if let Some(wait) = wait.filter(|_| turn < to) {
-            let part = Wait { begin: turn, end: to, ..wait };
+            let part = ReplayedWait { begin: turn, end: to, ..wait };
             self.charge(waited.rank, Stretch::Communication(site), part, depth);
         }
     }

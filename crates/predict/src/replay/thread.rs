@@ -3,7 +3,7 @@
 use super::engine::{Engine, Trigger, NEVER};
 use super::outcome::{CallTime, NOBODY};
 use super::program::{is_replayed, Action};
-use super::queue::What;
+use super::queue::QueuedEvent;
 use super::scenario::{Progress, Protocol};
 use lapscope_trace::{Direction, RequestEnd, Span, NONE};
 
@@ -83,7 +83,7 @@ impl Engine<'_> {
         let state = &mut self.threads[thread as usize];
         state.ahead += owed - done;
         state.due = time + gap - done + owed;
-        self.queue.push(state.due, What::Resume(thread));
+        self.queue.push(state.due, QueuedEvent::Resume(thread));
     }
 
     fn passage(&self, rank: usize, action: Action) -> Passage {
@@ -134,7 +134,7 @@ impl Engine<'_> {
         }
         let state = &mut self.threads[thread as usize];
         (state.due, state.ahead) = (done, state.ahead - left);
-        self.queue.push(done, What::Resume(thread));
+        self.queue.push(done, QueuedEvent::Resume(thread));
     }
 
     pub fn resume(&mut self, thread: u32, time: i64) {
@@ -273,7 +273,7 @@ impl Engine<'_> {
         state.phase = Phase::Leaves;
         let leaves = (state.release + state.late).max(state.entered + state.cost);
         state.due = leaves;
-        self.queue.push(leaves, What::Resume(thread));
+        self.queue.push(leaves, QueuedEvent::Resume(thread));
     }
 
     fn leave_call(&mut self, thread: u32, time: i64) {

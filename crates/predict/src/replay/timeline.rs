@@ -17,14 +17,14 @@ pub struct Timeline<'a> {
 
 /// The steps of one thread.
 pub struct ThreadTimes<'a> {
-    timeline: Place<'a>,
+    timeline: ReplayedRank<'a>,
     steps: &'a [Step],
     /// When each call was entered; those that were never reached have none.
     begins: Vec<i64>,
 }
 
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ReplayedRank<'a> {
     program: &'a Program,
     trace: &'a RankTrace,
     outcome: &'a super::outcome::RankOutcome,
@@ -33,7 +33,7 @@ struct Place<'a> {
 
 /// The part of a call in which it waited, and what ended that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
+pub struct ReplayedWait {
     pub begin: i64,
     pub end: i64,
     /// The rank, its thread, and the moment at which the chain of messages began that ended it; not after `end`.
@@ -61,7 +61,7 @@ impl<'a> Timeline<'a> {
     }
 
     fn thread(&self, rank: usize, thread: &'a ThreadProgram) -> ThreadTimes<'a> {
-        let place = Place {
+        let place = ReplayedRank {
             program: self.program,
             trace: &self.trace.ranks[rank],
             outcome: &self.outcome.ranks[rank],
@@ -90,7 +90,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// What a step waited for.
-    pub fn wait(&self, thread: &ThreadTimes<'a>, index: usize) -> Option<Wait> {
+    pub fn wait(&self, thread: &ThreadTimes<'a>, index: usize) -> Option<ReplayedWait> {
         let place = &thread.timeline;
         let step = &thread.steps[index];
         let (Action::Call(first) | Action::Loop(first) | Action::Finish(first)) = step.action()
@@ -107,7 +107,7 @@ impl<'a> Timeline<'a> {
         let slack = rounding(since) + rounding(call.duration.or_zero());
         let rank = call.trigger as usize;
         let (thread, since) = self.acted(rank, end - since, slack);
-        Some(Wait { begin, end, rank, thread, since: since.min(end) })
+        Some(ReplayedWait { begin, end, rank, thread, since: since.min(end) })
     }
 
     /// Which thread of a rank entered MPI at a moment known to `slack`, and when exactly.
@@ -139,7 +139,7 @@ fn rounding(ns: i64) -> i64 {
     }
 }
 
-impl Place<'_> {
+impl ReplayedRank<'_> {
     fn call(&self, first: u32) -> usize {
         self.program.ranks[self.rank].call_of(self.trace, first) as usize
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::document::{
-    Answer, LocalityModel, Model, RankAnswer, Recorded, SiteAnswer, Sweep, SweepPoint,
+    LocalityModel, Model, RankResult, Recorded, ScenarioResult, SiteResult, Sweep, SweepPoint,
 };
 use super::replayer::{Exposed, Replayer};
-use super::sweep::SweepAsked;
+use super::sweep::SweepRequest;
 use super::{paths, standstill};
 use crate::replay::scenario::Scenario;
 use crate::replay::Outcome;
@@ -19,7 +19,7 @@ use lapscope_trace::Locality;
 const MANY_ENDPOINTS: usize = 5_000_000;
 
 /// Answers questions about one run.
-pub struct Answers<'a> {
+pub struct ResultWriter<'a> {
     replayer: Replayer,
     run: String,
     top: usize,
@@ -32,17 +32,17 @@ pub struct Answers<'a> {
     base_ns: Option<i64>,
 }
 
-impl<'a> Answers<'a> {
+impl<'a> ResultWriter<'a> {
     /// Replays the run as it was; the answer of that.
     pub fn new(
         replayer: Replayer,
         (run, top): (String, usize),
         names: &'a mut dyn NameFrames,
-    ) -> (Answers<'a>, Answer, Model) {
+    ) -> (ResultWriter<'a>, ScenarioResult, Model) {
         let network = replayer.fitted.network.clone();
         let recorded = replayer.exposed(&network, &run, names);
         let base_ns = replayer.under(&Scenario::default()).run_ns(&replayer.trace);
-        let mut answers = Answers {
+        let mut answers = ResultWriter {
             replayer,
             run,
             top,
@@ -85,7 +85,7 @@ impl<'a> Answers<'a> {
     }
 
     /// The run under a scenario.
-    pub fn under(&mut self, scenario: &Scenario) -> Answer {
+    pub fn under(&mut self, scenario: &Scenario) -> ScenarioResult {
         let Some((program, notes)) = self.replayer.rearranged(scenario) else {
             let outcome = self.replayer.under(scenario);
             return self.answer(scenario.clone(), &outcome);
@@ -99,7 +99,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Run time against a knob.
-    pub fn sweep(&mut self, asked: &SweepAsked) -> Sweep {
+    pub fn sweep(&mut self, asked: &SweepRequest) -> Sweep {
         let points = asked.points.iter().map(|value| self.sweep_point(value)).collect();
         Sweep { knob: asked.knob.clone(), points }
     }
@@ -126,7 +126,7 @@ impl<'a> Answers<'a> {
         self.replayer.exposed(&network, &self.run, self.names)
     }
 
-    fn answer(&mut self, scenario: Scenario, outcome: &Outcome) -> Answer {
+    fn answer(&mut self, scenario: Scenario, outcome: &Outcome) -> ScenarioResult {
         let run_ns = outcome.run_ns(&self.replayer.trace);
         let ends = run_ns.is_some();
         let exposed = if ends { self.exposed(&scenario, outcome) } else { Exposed::default() };
@@ -148,7 +148,7 @@ impl<'a> Answers<'a> {
         let all = || others.iter().copied().chain(run_ns).map(Nanos);
         let end = |ns: Option<Nanos>| ns.filter(|_| ends && !others.is_empty());
         let compared = if scenario.is_identity() { self.identity_ns } else { self.base_ns };
-        Answer {
+        ScenarioResult {
             name: scenario.name.clone().unwrap_or_else(|| scenario.options()),
             change: run_ns.zip(compared).map(|(run, of)| share(Some(run), of)),
             identity_error: share(self.identity_ns, recorded),
@@ -169,10 +169,10 @@ impl<'a> Answers<'a> {
     }
 
     /// Sites with most exposed time, whenever that was.
-    fn sites(&self, exposed: &Exposed) -> Vec<SiteAnswer> {
-        let mut sites: Vec<(SiteId, SiteAnswer)> = Vec::new();
+    fn sites(&self, exposed: &Exposed) -> Vec<SiteResult> {
+        let mut sites: Vec<(SiteId, SiteResult)> = Vec::new();
         let mut places: HashMap<SiteId, usize> = HashMap::new();
-        type Field = fn(&mut SiteAnswer) -> &mut Nanos;
+        type Field = fn(&mut SiteResult) -> &mut Nanos;
         let fields: [(&Exposed, Field); 3] = [
             (&self.recorded, |answer| &mut answer.recorded_ns),
             (&self.replayed, |answer| &mut answer.identity_ns),
@@ -181,7 +181,7 @@ impl<'a> Answers<'a> {
         for (all, field) in fields {
             for row in &all.sites {
                 let place = *places.entry(row.id).or_insert_with(|| {
-                    let answer = SiteAnswer {
+                    let answer = SiteResult {
                         call: row.call.clone(),
                         site: row.site.clone(),
                         recorded_ns: Nanos(0),
@@ -194,8 +194,8 @@ impl<'a> Answers<'a> {
                 *field(&mut sites[place].1) += row.ns;
             }
         }
-        let mut sites: Vec<SiteAnswer> = sites.into_iter().map(|(_, site)| site).collect();
-        let most = |site: &SiteAnswer| site.identity_ns.max(site.exposed_ns).max(site.recorded_ns);
+        let mut sites: Vec<SiteResult> = sites.into_iter().map(|(_, site)| site).collect();
+        let most = |site: &SiteResult| site.identity_ns.max(site.exposed_ns).max(site.recorded_ns);
         sites.sort_by_key(|site| std::cmp::Reverse(most(site)));
         if self.top > 0 {
             sites.truncate(self.top);
@@ -253,11 +253,11 @@ fn notes(replayer: &Replayer) -> Vec<String> {
     notes
 }
 
-fn ranks(replayer: &Replayer, outcome: &Outcome) -> Vec<RankAnswer> {
+fn ranks(replayer: &Replayer, outcome: &Outcome) -> Vec<RankResult> {
     let ranks = replayer.trace.ranks.iter().zip(&outcome.ranks);
     let answer =
         |(rank, replayed): (&lapscope_trace::RankTrace, &crate::replay::outcome::RankOutcome)| {
-            RankAnswer {
+            RankResult {
                 rank: rank.info().rank,
                 run_ns: Nanos(replayed.end - rank.init_end),
                 compute_ns: Nanos(replayed.compute),

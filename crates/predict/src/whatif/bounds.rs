@@ -15,7 +15,7 @@ use lapscope_trace::{Direction, Locality, RankTrace, Trace};
 
 /// Run times of replays; keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Bounds {
+pub struct RunTimeBounds {
     /// From the first return of MPI_Init to the last entry of MPI_Finalize.
     pub recorded_ns: Nanos,
     /// The run replayed with nothing changed.
@@ -50,9 +50,13 @@ pub fn is_too_large(trace: &Trace) -> bool {
 
 /// Replays a run as it was, with perfect progress, and with an ideal network. `None`: nothing of it can be replayed, or it does
 /// not end when it is replayed as it was.
-pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> Option<Bounds> {
+pub fn bounds(
+    trace: &Trace,
+    reference: &Reference,
+    thresholds: &Thresholds,
+) -> Option<RunTimeBounds> {
     let program = Program::new(trace);
-    let durations = Durations::of(trace);
+    let durations = Durations::measure(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
     let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
     if !has_messages && !trace.ranks.iter().any(|rank| has_others(trace, rank)) {
@@ -79,7 +83,7 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
     let others = others.filter_map(|other| under(other, &perfect_progress(), &unrecorded));
     let all: Vec<Nanos> = progress.into_iter().chain(others).collect();
     let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
-    Some(Bounds {
+    Some(RunTimeBounds {
         recorded_ns,
         identity_ns,
         identity_error,
@@ -101,7 +105,7 @@ fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
     })
 }
 
-impl Bounds {
+impl RunTimeBounds {
     /// The error to reckon with, as a share.
     pub fn error(&self) -> f64 {
         larger(self.identity_error, self.held_out_error)
@@ -123,7 +127,7 @@ mod tests {
     const COMPUTATION: i64 = 5_000;
 
     /// Two ranks that answer each other; a message takes what `time` says of the receiving call's place among those of its rank.
-    fn answers(time: impl Fn(usize) -> i64) -> Bounds {
+    fn answers(time: impl Fn(usize) -> i64) -> RunTimeBounds {
         let mut run = MadeUp::new(2);
         for step in 0..STEPS {
             for (rank, receive) in [(0, 2 * step), (1, 2 * step + 1)] {

@@ -6,7 +6,7 @@ use super::fit::{ContentionFrom, LimitFrom};
 use crate::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::Locality;
 
@@ -19,9 +19,9 @@ pub struct WhatIf {
     pub recorded: Recorded,
     pub model: Model,
     /// The run replayed with nothing changed: how far the model is off.
-    pub identity: Answer,
+    pub identity: ScenarioResult,
     /// In the order in which they were asked for.
-    pub scenarios: Vec<Answer>,
+    pub scenarios: Vec<ScenarioResult>,
     /// What was asked of `--sweep`; empty without it.
     pub sweeps: Vec<Sweep>,
 }
@@ -49,7 +49,7 @@ pub struct Recorded {
     pub run_ns: Nanos,
     /// Exposed time, summed over ranks.
     pub exposed_ns: Nanos,
-    pub exposed: Part,
+    pub exposed: OverlapTimes,
 }
 
 /// What the replay takes messages to do, as the run shows it.
@@ -89,7 +89,7 @@ pub struct LocalityModel {
 
 /// A scenario and what it makes of the run.
 #[derive(Debug, Clone, Serialize)]
-pub struct Answer {
+pub struct ScenarioResult {
     /// The name in the scenario file, else the options.
     pub name: String,
     pub scenario: Scenario,
@@ -105,10 +105,10 @@ pub struct Answer {
     pub identity_error: f64,
     pub identity_exposed_error: f64,
     pub exposed_ns: Nanos,
-    pub exposed: Part,
+    pub exposed: OverlapTimes,
     /// Where most of the exposed time is, or was in the identity replay.
-    pub sites: Vec<SiteAnswer>,
-    pub ranks: Vec<RankAnswer>,
+    pub sites: Vec<SiteResult>,
+    pub ranks: Vec<RankResult>,
     pub critical_path: Option<CriticalPath>,
     /// What waits are due to, the largest first.
     pub root_causes: Vec<RootCause>,
@@ -119,7 +119,7 @@ pub struct Answer {
 
 /// Exposed time of one call site.
 #[derive(Debug, Clone, Serialize)]
-pub struct SiteAnswer {
+pub struct SiteResult {
     pub call: String,
     pub site: Option<FrameName>,
     /// Recorded, in the identity replay, and in this scenario.
@@ -130,7 +130,7 @@ pub struct SiteAnswer {
 
 /// One rank.
 #[derive(Debug, Clone, Serialize)]
-pub struct RankAnswer {
+pub struct RankResult {
     pub rank: Rank,
     pub run_ns: Nanos,
     /// Outside MPI.

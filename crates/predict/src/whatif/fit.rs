@@ -10,8 +10,8 @@ pub(super) use self::held_out::Calls;
 
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
-use lapscope_measure::reference::{Reference, Source};
-use lapscope_measure::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
+use lapscope_measure::reference::{Reference, ReferenceSource};
+use lapscope_measure::thresholds::{LimitVerdict, Threshold, Thresholds, WaitsFor};
 use lapscope_trace::{Direction, Locality, Trace};
 
 /// Steps on which protocols are told apart; of longer runs the first part.
@@ -90,15 +90,15 @@ pub fn fit(
     thresholds: &Thresholds,
     durations: &Durations,
 ) -> Fitted {
-    let mut network = Network::of(reference);
+    let mut network = Network::from_reference(reference);
     let mut limits_from = Locality::ALL.map(|locality| {
         set_limits(&mut network.localities[locality as usize], thresholds, locality)
     });
     let messages = messages(trace);
     let sample = program.beginning(ENOUGH_STEPS);
     let within = match reference.source {
-        Source::Calibration { .. } => CALIBRATED,
-        Source::Run | Source::None => OF_RUN,
+        ReferenceSource::Calibration { .. } => CALIBRATED,
+        ReferenceSource::Run | ReferenceSource::None => OF_RUN,
     };
     let fitting = Fitting { trace, program: &sample, durations, of: Calls::All, within };
     let mut order: Vec<Locality> = Locality::ALL.into_iter().collect();
@@ -152,10 +152,10 @@ fn set_limits(
     locality: Locality,
 ) -> LimitFrom {
     let limit = |threshold: &Threshold| match threshold.verdict {
-        Verdict::Unclear | Verdict::NoEvidence => None,
-        Verdict::AlwaysEager => Some(u64::MAX),
-        Verdict::AlwaysWaits => Some(0),
-        Verdict::Bracket | Verdict::NotEnoughSizes => threshold.largest_eager_bytes,
+        LimitVerdict::Unclear | LimitVerdict::NoEvidence => None,
+        LimitVerdict::AlwaysEager => Some(u64::MAX),
+        LimitVerdict::AlwaysWaits => Some(0),
+        LimitVerdict::Bracket | LimitVerdict::NotEnoughSizes => threshold.largest_eager_bytes,
     };
     let found = thresholds.localities.iter().find(|found| found.locality == locality);
     let rendezvous = found.and_then(|found| limit(&found.rendezvous));

@@ -34,7 +34,7 @@ pub fn critical_path(
         share: Nanos(ns).share_of(length),
     });
     let wanted = if top == 0 { path.stretches.len() } else { top };
-    let mut named = Named { trace, names, length };
+    let mut named = NamedSites { trace, names, length };
     let by_site = path.stretches.iter().take(wanted).map(|&(stretch, ns)| named.site(stretch, ns));
     Some(CriticalPath {
         length_ns: length,
@@ -57,7 +57,7 @@ pub fn root_causes(
 ) -> (Vec<RootCause>, Option<String>) {
     let length = Nanos(outcome.run_ns(trace).unwrap_or(0));
     let found = roots(trace, program, outcome, top);
-    let mut named = Named { trace, names, length };
+    let mut named = NamedSites { trace, names, length };
     let causes = found.causes.iter().map(|cause| RootCause {
         rank: trace.ranks[cause.rank].info().rank,
         what: named.site(cause.what, cause.took),
@@ -87,14 +87,14 @@ fn kind(stretch: Stretch) -> PathKind {
 }
 
 /// Call sites with their names.
-pub(super) struct Named<'a> {
+pub(super) struct NamedSites<'a> {
     pub trace: &'a Trace,
     pub names: &'a mut dyn NameFrames,
     /// Of the run, for shares.
     pub length: Nanos,
 }
 
-impl Named<'_> {
+impl NamedSites<'_> {
     /// A call and its place.
     pub fn call(&mut self, site: SiteId) -> (String, Option<FrameName>) {
         let frame = self.trace.places.site(site).frame;

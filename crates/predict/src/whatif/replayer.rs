@@ -11,9 +11,9 @@ use crate::replay::moves::{self, Moved};
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
-use lapscope_measure::overlap::sums::Part;
-use lapscope_measure::overlap::{measure, EagerLimits, Options, Overlap};
-use lapscope_measure::reach::room::Room;
+use lapscope_measure::overlap::sums::OverlapTimes;
+use lapscope_measure::overlap::{measure, EagerLimits, Overlap, OverlapOptions};
+use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
@@ -30,7 +30,7 @@ pub struct Replayer {
     reference: Reference,
     durations: Durations,
     /// How far calls can be moved that a scenario moves.
-    pub room: Room,
+    pub room: MoveRoom,
     /// Of each rank, as recorded: a replay changes them.
     observations: Vec<Vec<Observation>>,
     /// Likewise, and when MPI_Finalize was entered.
@@ -43,7 +43,7 @@ pub struct Replayer {
 /// Exposed time, of all and by call site.
 #[derive(Debug, Clone, Default)]
 pub struct Exposed {
-    pub part: Part,
+    pub part: OverlapTimes,
     pub sites: Vec<ExposedSite>,
 }
 
@@ -71,7 +71,7 @@ impl Replayer {
             }
             None => (recorded, None, 0),
         };
-        let durations = Durations::of(&trace);
+        let durations = Durations::measure(&trace);
         let whole = with_injected.as_ref().unwrap_or(&program);
         let fitted = fit(&trace, whole, &reference, thresholds, &durations);
         Replayer {
@@ -90,7 +90,7 @@ impl Replayer {
             fitted,
             reference,
             durations,
-            room: Room::default(),
+            room: MoveRoom::default(),
         }
     }
 
@@ -115,9 +115,10 @@ impl Replayer {
 
     /// The program with its calls where a scenario has them, and sentences about that; `None`: it changes none.
     pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<String>)> {
-        let asked = moves::Asked { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
+        let asked =
+            moves::MoveSelection { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
         let mut notes = Vec::new();
-        let moved = (asked != moves::Asked::default()).then(|| {
+        let moved = (asked != moves::MoveSelection::default()).then(|| {
             let moved = moves::apply(&self.trace, &self.program, &self.room, asked);
             notes.push(moved_note(&moved));
             moved.program
@@ -195,9 +196,9 @@ impl Replayer {
         });
         let eager = EagerLimits::new(limits);
         let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
-        let all = Options { top: 0, ranks: &[] };
+        let all = OverlapOptions { top: 0, ranks: &[] };
         let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
-        let mut exposed = Exposed::of(overlap);
+        let mut exposed = Exposed::from_overlap(overlap);
         if network.progress == Progress::Async {
             exposed.lay_progress_to_transfers();
         }
@@ -247,8 +248,8 @@ fn moved_note(moved: &Moved) -> String {
 }
 
 impl Exposed {
-    fn of(overlap: Overlap) -> Exposed {
-        let mut part = Part::default();
+    fn from_overlap(overlap: Overlap) -> Exposed {
+        let mut part = OverlapTimes::default();
         part.add_requests(&overlap.totals.numbers);
         part.add_blocking(&overlap.blocking.totals);
         let requests = overlap.sites.into_iter().map(|row| ExposedSite {

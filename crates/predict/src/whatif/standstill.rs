@@ -1,7 +1,7 @@
 //! A replay that never ends, in words.
 
 use super::document::{Blocked, Deadlock};
-use super::paths::Named;
+use super::paths::NamedSites;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::scenario::Scenario;
 use crate::replay::Outcome;
@@ -22,7 +22,7 @@ pub fn deadlock(
 ) -> Option<Deadlock> {
     let found = standstill(trace, outcome)?;
     let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
-    let mut teller = Teller { trace, named: Named { trace, names, length: Nanos(0) } };
+    let mut teller = Teller { trace, named: NamedSites { trace, names, length: Nanos(0) } };
     let (cycle, says) = match &found.reason {
         Reason::Circle(circle) => {
             let blocked: Vec<Blocked> =
@@ -68,7 +68,7 @@ fn has_gaps(info: &RankInfo) -> bool {
 
 struct Teller<'a> {
     trace: &'a Trace,
-    named: Named<'a>,
+    named: NamedSites<'a>,
 }
 
 impl Teller<'_> {

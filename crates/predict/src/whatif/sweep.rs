@@ -7,7 +7,7 @@ use crate::replay::scenario::{self, Bandwidth, Latency, Progress, Scenario, Size
 
 /// One knob and the values that it is to have.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SweepAsked {
+pub struct SweepRequest {
     /// As in a scenario: `bandwidth`, `latency`, `eager-limit`, `cpu`, `progress`.
     pub knob: String,
     pub points: Vec<SweepValue>,
@@ -34,7 +34,7 @@ const MOST_POINTS: usize = 1000;
 
 /// What one `--sweep` says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sweeps(pub Vec<SweepAsked>);
+pub struct Sweeps(pub Vec<SweepRequest>);
 
 impl FromStr for Sweeps {
     type Err = String;
@@ -42,11 +42,11 @@ impl FromStr for Sweeps {
     /// Reads `bandwidth=1GB/s..100GB/s,latency=1us,2us,5us`: what stands behind a comma begins another knob where it has the name of
     /// one and an equals sign, else it is another value.
     fn from_str(text: &str) -> Result<Sweeps, String> {
-        let mut sweeps: Vec<SweepAsked> = Vec::new();
+        let mut sweeps: Vec<SweepRequest> = Vec::new();
         for item in text.split(',') {
             let value = match item.split_once('=') {
                 Some((knob, value)) if KNOBS.contains(&knob.trim()) => {
-                    sweeps.push(SweepAsked { knob: knob.trim().to_owned(), points: Vec::new() });
+                    sweeps.push(SweepRequest { knob: knob.trim().to_owned(), points: Vec::new() });
                     value
                 }
                 Some((knob, _)) if knob.trim() != "every" => return Err(unknown(knob)),
@@ -70,8 +70,8 @@ fn unknown(knob: &str) -> String {
 ///
 /// # Errors
 /// Says what cannot be.
-pub fn check(sweeps: &[SweepAsked]) -> Result<(), String> {
-    for (place, SweepAsked { knob, points }) in sweeps.iter().enumerate() {
+pub fn check(sweeps: &[SweepRequest]) -> Result<(), String> {
+    for (place, SweepRequest { knob, points }) in sweeps.iter().enumerate() {
         if sweeps[..place].iter().any(|other| other.knob == *knob) {
             return Err(format!("{knob} is swept twice; give all its values at once"));
         }
@@ -90,9 +90,9 @@ pub fn check(sweeps: &[SweepAsked]) -> Result<(), String> {
 }
 
 /// A value, or those of a range; each with its text.
-fn values(knob: &str, text: &str) -> Result<Vec<(String, Value)>, String> {
+fn values(knob: &str, text: &str) -> Result<Vec<(String, KnobValue)>, String> {
     let Some((from, to)) = text.split_once("..") else {
-        return Ok(vec![(text.to_owned(), Value::parse(knob, text)?)]);
+        return Ok(vec![(text.to_owned(), KnobValue::parse(knob, text)?)]);
     };
     // a bandwidth has a slash in its unit
     let counted = to.rsplit_once('/').and_then(|(to, count)| Some((to, count.parse().ok()?)));
@@ -104,7 +104,7 @@ fn values(knob: &str, text: &str) -> Result<Vec<(String, Value)>, String> {
         "progress" if !to.starts_with("every=") => format!("every={to}"),
         _ => to.to_owned(),
     };
-    let (first, last) = (Value::parse(knob, from)?, Value::parse(knob, &to)?);
+    let (first, last) = (KnobValue::parse(knob, from)?, KnobValue::parse(knob, &to)?);
     let (low, high) = (first.number(), last.number());
     if !(low > 0.0 && low.is_finite() && high > 0.0 && high.is_finite()) {
         return Err("the steps of a range are even factors, so that it neither begins nor ends at 0 or without a limit; \
@@ -119,14 +119,14 @@ fn values(knob: &str, text: &str) -> Result<Vec<(String, Value)>, String> {
         place if place + 1 == count => last,
         place => first.at(low * (high / low).powf(place as f64 / (count - 1) as f64)),
     };
-    let mut values: Vec<Value> = (0..count).map(step).collect();
+    let mut values: Vec<KnobValue> = (0..count).map(step).collect();
     values.dedup_by_key(|value| value.number());
     Ok(values.into_iter().map(|value| (value.to_string(), value)).collect())
 }
 
 /// What one of [`KNOBS`] is set to.
 #[derive(Debug, Clone, Copy)]
-enum Value {
+enum KnobValue {
     Bandwidth(Bandwidth),
     Latency(Latency),
     EagerLimit(Size),
@@ -134,70 +134,75 @@ enum Value {
     Progress(Progress),
 }
 
-impl Value {
-    fn parse(knob: &str, text: &str) -> Result<Value, String> {
+impl KnobValue {
+    fn parse(knob: &str, text: &str) -> Result<KnobValue, String> {
         match knob {
-            "bandwidth" => text.parse().map(Value::Bandwidth),
-            "latency" => text.parse().map(Value::Latency),
-            "eager-limit" => text.parse().map(Value::EagerLimit),
-            "cpu" => scenario::speed(text).map(Value::Cpu),
-            _ => text.parse().map(Value::Progress),
+            "bandwidth" => text.parse().map(KnobValue::Bandwidth),
+            "latency" => text.parse().map(KnobValue::Latency),
+            "eager-limit" => text.parse().map(KnobValue::EagerLimit),
+            "cpu" => scenario::speed(text).map(KnobValue::Cpu),
+            _ => text.parse().map(KnobValue::Progress),
         }
     }
 
     fn is_multiple(self) -> bool {
-        matches!(self, Value::Bandwidth(Bandwidth::Times(_)) | Value::Latency(Latency::Times(_)))
+        matches!(
+            self,
+            KnobValue::Bandwidth(Bandwidth::Times(_)) | KnobValue::Latency(Latency::Times(_))
+        )
     }
 
     fn number(self) -> f64 {
         match self {
-            Value::Bandwidth(Bandwidth::BytesPerSecond(number) | Bandwidth::Times(number))
-            | Value::Latency(Latency::Nanoseconds(number) | Latency::Times(number))
-            | Value::Cpu(number)
-            | Value::Progress(Progress::Every(number)) => number,
-            Value::EagerLimit(Size(bytes)) if bytes < u64::MAX => bytes as f64,
-            Value::Progress(Progress::Async) => 0.0,
-            Value::Bandwidth(Bandwidth::Infinite)
-            | Value::EagerLimit(_)
-            | Value::Progress(Progress::Inside) => f64::INFINITY,
+            KnobValue::Bandwidth(Bandwidth::BytesPerSecond(number) | Bandwidth::Times(number))
+            | KnobValue::Latency(Latency::Nanoseconds(number) | Latency::Times(number))
+            | KnobValue::Cpu(number)
+            | KnobValue::Progress(Progress::Every(number)) => number,
+            KnobValue::EagerLimit(Size(bytes)) if bytes < u64::MAX => bytes as f64,
+            KnobValue::Progress(Progress::Async) => 0.0,
+            KnobValue::Bandwidth(Bandwidth::Infinite)
+            | KnobValue::EagerLimit(_)
+            | KnobValue::Progress(Progress::Inside) => f64::INFINITY,
         }
     }
 
     /// Of the same kind; three digits are enough.
-    fn at(self, number: f64) -> Value {
+    fn at(self, number: f64) -> KnobValue {
         let round: f64 = format!("{number:.2e}").parse().unwrap_or(number);
         match self {
-            Value::Bandwidth(Bandwidth::Times(_)) => Value::Bandwidth(Bandwidth::Times(round)),
-            Value::Bandwidth(_) => Value::Bandwidth(Bandwidth::BytesPerSecond(round)),
-            Value::Latency(Latency::Times(_)) => Value::Latency(Latency::Times(round)),
-            Value::Latency(_) => Value::Latency(Latency::Nanoseconds(round)),
-            Value::EagerLimit(_) => Value::EagerLimit(Size(number.round() as u64)),
-            Value::Cpu(_) => Value::Cpu(round),
-            Value::Progress(_) => Value::Progress(Progress::Every(round)),
+            KnobValue::Bandwidth(Bandwidth::Times(_)) => {
+                KnobValue::Bandwidth(Bandwidth::Times(round))
+            }
+            KnobValue::Bandwidth(_) => KnobValue::Bandwidth(Bandwidth::BytesPerSecond(round)),
+            KnobValue::Latency(Latency::Times(_)) => KnobValue::Latency(Latency::Times(round)),
+            KnobValue::Latency(_) => KnobValue::Latency(Latency::Nanoseconds(round)),
+            KnobValue::EagerLimit(_) => KnobValue::EagerLimit(Size(number.round() as u64)),
+            KnobValue::Cpu(_) => KnobValue::Cpu(round),
+            KnobValue::Progress(_) => KnobValue::Progress(Progress::Every(round)),
         }
     }
 
     fn point(self, text: String) -> SweepValue {
         let mut scenario = Scenario::default();
         match self {
-            Value::Bandwidth(value) => scenario.bandwidth = Some(value),
-            Value::Latency(value) => scenario.latency = Some(value),
-            Value::EagerLimit(value) => scenario.eager_limit = Some(value),
-            Value::Cpu(value) => scenario.cpu = Some(value),
-            Value::Progress(value) => scenario.progress = Some(value),
+            KnobValue::Bandwidth(value) => scenario.bandwidth = Some(value),
+            KnobValue::Latency(value) => scenario.latency = Some(value),
+            KnobValue::EagerLimit(value) => scenario.eager_limit = Some(value),
+            KnobValue::Cpu(value) => scenario.cpu = Some(value),
+            KnobValue::Progress(value) => scenario.progress = Some(value),
         }
         SweepValue { text, number: self.number(), scenario }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for KnobValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Bandwidth(value) => value.fmt(f),
-            Value::Latency(value) => value.fmt(f),
-            Value::EagerLimit(value) => value.fmt(f),
-            Value::Cpu(value) => value.fmt(f),
-            Value::Progress(value) => value.fmt(f),
+            KnobValue::Bandwidth(value) => value.fmt(f),
+            KnobValue::Latency(value) => value.fmt(f),
+            KnobValue::EagerLimit(value) => value.fmt(f),
+            KnobValue::Cpu(value) => value.fmt(f),
+            KnobValue::Progress(value) => value.fmt(f),
         }
     }
 }

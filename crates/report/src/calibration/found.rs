@@ -17,21 +17,21 @@ pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
 
 /// The answer of [`find`].
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct CalibrationChoice {
     pub calibration: Option<Calibration>,
     pub file: PathBuf,
     /// Sentences about what was used or could not be.
     pub notes: Vec<String>,
 }
 
-impl Found {
+impl CalibrationChoice {
     /// Of the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
-    pub fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> Found {
+    pub fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> CalibrationChoice {
         match Circumstances::of_run(trace, &files.databases) {
             Ok(circumstances) => find(&circumstances, files, even_disturbed),
-            Err(error) => Found {
+            Err(error) => CalibrationChoice {
                 notes: vec![format!("no calibration was looked for: {error}")],
-                ..Found::default()
+                ..CalibrationChoice::default()
             },
         }
     }
@@ -71,7 +71,7 @@ const KEPT: &str = "calibration.json";
 
 /// The best calibration that fits a run, of this machine's and the copy that lies in the run's directory. Such of other
 /// settings are named in the notes.
-fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> Found {
+fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> CalibrationChoice {
     let mut paths = directory().map_or(Vec::new(), |directory| calibrations(&directory));
     let kept = files.root.is_dir().then(|| files.root.join(KEPT));
     let link = kept.as_deref().and_then(link_out);
@@ -100,7 +100,7 @@ fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
 }
 
 /// The hosts themselves before others of their kind, undisturbed ones before others, then the newest; of the same one the last.
-fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> Found {
+fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> CalibrationChoice {
     let mut notes = Vec::new();
     let (mut best, mut other, mut disturbed) = (None, None, None);
     for path in paths {
@@ -138,7 +138,7 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> F
                 hosts.join(", ")
             ));
         }
-        return Found { calibration: Some(calibration), file: file.clone(), notes };
+        return CalibrationChoice { calibration: Some(calibration), file: file.clone(), notes };
     }
     if let Some((_, path, calibration)) = disturbed {
         let share = percent(calibration.times.processor_share.unwrap_or_default());
@@ -155,7 +155,7 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> F
             run.differing(&calibration.circumstances),
         ));
     }
-    Found { notes, ..Found::default() }
+    CalibrationChoice { notes, ..CalibrationChoice::default() }
 }
 
 /// The files in a directory of calibrations, in the order of their names.
@@ -174,7 +174,7 @@ fn calibrations(directory: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::super::circumstances::normalized;
     use super::*;
-    use lapscope_measure::reference::{CollectiveSample, Reference, Sample, Source};
+    use lapscope_measure::reference::{CollectiveSample, Reference, ReferenceSource, Sample};
     use lapscope_trace::Locality;
 
     fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {
@@ -203,7 +203,7 @@ mod tests {
             bytes: 8,
             ns,
         };
-        let reference = Reference::fit([sample; 3], [collective; 3], Source::None);
+        let reference = Reference::fit([sample; 3], [collective; 3], ReferenceSource::None);
         let calibration = Calibration::new(vec![], 2, circumstances, reference);
         Calibration { created: created.into(), ..calibration }
     }
@@ -216,12 +216,12 @@ mod tests {
         directory
     }
 
-    fn time(found: &Found) -> Option<i64> {
+    fn time(found: &CalibrationChoice) -> Option<i64> {
         let estimate = found.calibration.as_ref()?.times.transfer(Locality::Node, 1024);
         estimate.map(|estimate| estimate.ns)
     }
 
-    fn find_in(directory: &Path, run: &Circumstances) -> Found {
+    fn find_in(directory: &Path, run: &Circumstances) -> CalibrationChoice {
         find_among(&calibrations(directory), run, false)
     }
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use lapscope_data::symbols::base_name;
 use lapscope_measure::sites::{Site, SiteKind};
 
-type Pair<'a> = (Option<&'a Site>, Option<&'a Site>);
+type SitesOfBoth<'a> = (Option<&'a Site>, Option<&'a Site>);
 
 /// Every site of both once.
-pub(super) fn pair<'a>(a: &'a [Site], b: &'a [Site]) -> Vec<Pair<'a>> {
+pub(super) fn pair<'a>(a: &'a [Site], b: &'a [Site]) -> Vec<SitesOfBoth<'a>> {
     let mut pairs = Vec::new();
     let (a, b) = join(group(a, exact_key), group(b, exact_key), false, &mut pairs);
     let (a, b) = join(group(a, rough_key), group(b, rough_key), true, &mut pairs);
@@ -18,10 +18,13 @@ pub(super) fn pair<'a>(a: &'a [Site], b: &'a [Site]) -> Vec<Pair<'a>> {
     pairs
 }
 
-type Key = (String, SiteKind, String, String, u64);
-type Groups<'a> = BTreeMap<Key, Vec<&'a Site>>;
+type SiteIdentity = (String, SiteKind, String, String, u64);
+type Groups<'a> = BTreeMap<SiteIdentity, Vec<&'a Site>>;
 
-fn group<'a>(sites: impl IntoIterator<Item = &'a Site>, key: impl Fn(&Site) -> Key) -> Groups<'a> {
+fn group<'a>(
+    sites: impl IntoIterator<Item = &'a Site>,
+    key: impl Fn(&Site) -> SiteIdentity,
+) -> Groups<'a> {
     let mut groups = Groups::new();
     for site in sites {
         groups.entry(key(site)).or_default().push(site);
@@ -30,7 +33,7 @@ fn group<'a>(sites: impl IntoIterator<Item = &'a Site>, key: impl Fn(&Site) -> K
 }
 
 /// Call, function, file and line; without lines the distance from the begin of the function, or the address.
-fn exact_key(site: &Site) -> Key {
+fn exact_key(site: &Site) -> SiteIdentity {
     let frame = site.site.as_ref();
     let at = frame.map_or(0, |frame| {
         let line = frame.line.map(u64::from);
@@ -41,7 +44,7 @@ fn exact_key(site: &Site) -> Key {
 }
 
 /// Call, function and file; of files and modules only the name, as a tree may have been built elsewhere.
-fn rough_key(site: &Site) -> Key {
+fn rough_key(site: &Site) -> SiteIdentity {
     let frame = site.site.as_ref();
     let function = frame.and_then(|frame| frame.function.clone()).unwrap_or_default();
     let file = frame.and_then(|frame| frame.file.as_deref().or(frame.module.as_deref()));
@@ -53,7 +56,7 @@ fn join<'a>(
     a: Groups<'a>,
     mut b: Groups<'a>,
     whole: bool,
-    pairs: &mut Vec<Pair<'a>>,
+    pairs: &mut Vec<SitesOfBoth<'a>>,
 ) -> (Vec<&'a Site>, Vec<&'a Site>) {
     let mut left = Vec::new();
     for (key, mut old) in a {

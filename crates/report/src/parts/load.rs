@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::partial::{Known, Partial, Question, Stage};
+use super::partial::{EarlierStages, Partial, Question, Stage};
 use lapscope_data::db::{for_each_file, DbError, PerFile};
 use lapscope_data::places::Places;
 use lapscope_trace::stretch::Windows;
@@ -43,7 +43,7 @@ impl Run {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn trace(&self, focus: &[u32], known: &Known) -> Result<Trace, DbError> {
+    pub fn trace(&self, focus: &[u32], known: &EarlierStages) -> Result<Trace, DbError> {
         let mut part = self.load(focus, Depth::All).map_err(|mut failed| failed.swap_remove(0))?;
         part.set_clocks(&known.clocks);
         let mut trace = part.finish(&known.meetings, Matching::default());
@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// Of the files whose first rank is in the focus: each file is summed once.
-    fn sums(&self, focus: &[u32], known: &Known) -> Result<Partial, Vec<DbError>> {
+    fn sums(&self, focus: &[u32], known: &EarlierStages) -> Result<Partial, Vec<DbError>> {
         let facts = focus.iter().map(|&place| &self.survey.facts[place as usize]);
         let first = facts.filter(|facts| facts.is_first);
         let files: Vec<PathBuf> =
@@ -74,7 +74,7 @@ impl Run {
         let windows = known.stretch.as_ref().map(|stretch| {
             let mut bare = Paired::without_rows(&self.survey.roster, &self.places);
             bare.set_clocks(&known.clocks);
-            Windows::of(&bare.finish(&known.meetings, Matching::default()), stretch)
+            Windows::place(&bare.finish(&known.meetings, Matching::default()), stretch)
         });
         let windows = windows.as_ref();
         let PerFile { read, failed } = for_each_file(&files, |database, mut definitions| {

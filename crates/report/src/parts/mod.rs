@@ -13,6 +13,6 @@ pub mod remote;
 pub mod wire;
 
 pub use engine::{Engine, Local};
-pub use partial::{Known, Partial, Question, Stage};
+pub use partial::{EarlierStages, Partial, Question, Stage};
 pub use plan::plan;
 pub use remote::Remote;

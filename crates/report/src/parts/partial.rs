@@ -5,13 +5,13 @@ use std::sync::Arc;
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::findings::{find, By, Findings, Wanted};
-use lapscope_data::db::Definitions;
+use crate::findings::{find, By, Findings, FindingsChoice};
+use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::Rank;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::{Reference, Samples};
-use lapscope_measure::steps::{Counted, Plan, Rule};
-use lapscope_measure::thresholds::Evidence;
+use lapscope_measure::steps::{Plan, StepCounts, StepRule};
+use lapscope_measure::thresholds::ThresholdEvidence;
 use lapscope_trace::sums::aggregate::FileSums;
 use lapscope_trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 
@@ -29,14 +29,14 @@ pub enum Stage {
     /// Which sends waited for their receivers.
     Thresholds { ranks: Vec<Rank>, in_stretch: bool },
     /// How many steps there are, and where those lie that were asked for: the first and the last of so many.
-    Steps { rule: Rule, asked: Option<(u64, u64, u64)> },
+    Steps { rule: StepRule, asked: Option<(u64, u64, u64)> },
     /// What was overlapped, and what was waited for.
-    Overlap { ranks: Vec<Rank>, wanted: Wanted },
+    Overlap { ranks: Vec<Rank>, wanted: FindingsChoice },
 }
 
 /// What earlier stages came to.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Known {
+pub struct EarlierStages {
     pub clocks: Settled,
     pub meetings: Meetings,
     pub reference: Reference,
@@ -50,19 +50,19 @@ pub struct Known {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Question {
     pub stage: Stage,
-    pub known: Arc<Known>,
+    pub known: Arc<EarlierStages>,
 }
 
 /// Of collectives and messages.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Found {
+pub struct Matches {
     pub meetings: Meetings,
     pub matching: Matching,
 }
 
-impl Found {
-    fn merge(self, other: Found) -> Found {
-        Found {
+impl Matches {
+    fn merge(self, other: Matches) -> Matches {
+        Matches {
             meetings: self.meetings.merge(other.meetings),
             matching: self.matching.merge(other.matching),
         }
@@ -72,13 +72,13 @@ impl Found {
 /// What some ranks answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Partial {
-    Sums(Vec<(Definitions, FileSums)>),
+    Sums(Vec<(FileDefinitions, FileSums)>),
     /// With what the next stage asks, where all ranks are on one node: as a rule that is one clock.
-    Clocks(clock::Evidence, Option<Box<Found>>),
-    Meetings(Box<Found>),
+    Clocks(clock::ClockEvidence, Option<Box<Matches>>),
+    Meetings(Box<Matches>),
     Samples(Samples),
-    Thresholds(Evidence),
-    Steps(Counted),
+    Thresholds(ThresholdEvidence),
+    Steps(StepCounts),
     Overlap(Box<Findings>),
     /// Files that could not be read, and why: the run has to be looked at without them.
     Unreadable(Vec<(std::path::PathBuf, String)>),
@@ -87,9 +87,9 @@ pub enum Partial {
 impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
-        let Known { clocks, meetings, reference, eager, stretch, steps } = &*self.known;
+        let EarlierStages { clocks, meetings, reference, eager, stretch, steps } = &*self.known;
         let found = |part: &Paired| {
-            Box::new(Found { meetings: part.meetings(), matching: part.matching() })
+            Box::new(Matches { meetings: part.meetings(), matching: part.matching() })
         };
         if let Stage::Clocks { split } = &self.stage {
             let evidence = part.clock_evidence(split);
@@ -108,11 +108,11 @@ impl Question {
         trace.stretch.clone_from(stretch);
         let is_nothing = &|_| ();
         match &self.stage {
-            Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
-            Stage::Thresholds { ranks, in_stretch } => {
-                Partial::Thresholds(Evidence::of(&trace, reference, ranks, *in_stretch))
-            }
-            Stage::Steps { rule, asked } => Partial::Steps(Counted::of(&trace, rule, *asked)),
+            Stage::Samples => Partial::Samples(Samples::collect(&trace, |_| true)),
+            Stage::Thresholds { ranks, in_stretch } => Partial::Thresholds(
+                ThresholdEvidence::collect(&trace, reference, ranks, *in_stretch),
+            ),
+            Stage::Steps { rule, asked } => Partial::Steps(StepCounts::count(&trace, rule, *asked)),
             Stage::Overlap { ranks, wanted } => {
                 let by = By { reference, eager: *eager, steps: steps.as_ref() };
                 let findings = find(&trace, by, ranks, *wanted, is_nothing);

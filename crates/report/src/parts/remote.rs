@@ -30,7 +30,7 @@ pub struct Remote {
 
 /// One stage.
 #[derive(Serialize)]
-struct Request<'a> {
+struct StageRequest<'a> {
     /// Read by every part.
     question: &'a Path,
     /// Places of ranks, as `0-15,17`.
@@ -142,7 +142,7 @@ impl Engine for Remote {
         wire::write(&mut file, &Task { run, question })?;
         file.flush().context("a question cannot be written")?;
         let named = parts.iter().map(|part| places_text(part)).collect();
-        let request = Request { question: &asked, parts: named, answer: &answered };
+        let request = StageRequest { question: &asked, parts: named, answer: &answered };
         let line = serde_json::to_string(&request)?;
         writeln!(self.requests, "{line}").context("the engine's Python process has ended")?;
         self.requests.flush().context("the engine's Python process has ended")?;

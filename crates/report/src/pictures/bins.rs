@@ -17,7 +17,7 @@ pub struct Bins {
 
 /// Some ranks in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Bin {
+pub struct RankBin {
     pub first: Rank,
     pub last: Rank,
     pub ranks: usize,
@@ -30,7 +30,7 @@ pub struct Bin {
 }
 
 impl Bins {
-    pub fn of(trace: &Trace) -> Bins {
+    pub fn for_ranks(trace: &Trace) -> Bins {
         Bins::of_count(trace.ranks.len())
     }
 
@@ -51,18 +51,18 @@ impl Bins {
         bin * self.per_bin..((bin + 1) * self.per_bin).min(self.ranks)
     }
 
-    pub(super) fn named(&self, trace: &Trace) -> Vec<Bin> {
+    pub(super) fn named(&self, trace: &Trace) -> Vec<RankBin> {
         (0..self.count()).map(|bin| self.name(trace, bin)).collect()
     }
 
-    fn name(&self, trace: &Trace, bin: usize) -> Bin {
+    fn name(&self, trace: &Trace, bin: usize) -> RankBin {
         let places = self.places(bin);
         let node = |place: usize| trace.ranks[place].node;
         let mut nodes: Vec<u32> = places.clone().map(node).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let first = trace.ranks[places.start].info();
-        Bin {
+        RankBin {
             first: first.rank,
             last: trace.ranks[places.end - 1].info().rank,
             ranks: places.len(),

@@ -43,7 +43,7 @@ impl Heat {
         for (&bin, row) in &drawn.rows {
             let start = bin as usize * SLICES;
             for (cell, exposure) in exposed_ns[start..start + SLICES].iter_mut().zip(row) {
-                *cell = Cause::ALL.map(|cause| exposure.of(cause));
+                *cell = Cause::ALL.map(|cause| exposure.by_cause(cause));
             }
         }
         let worst = worst(&run_ns, &exposed_ns);

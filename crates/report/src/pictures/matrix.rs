@@ -9,14 +9,14 @@ use lapscope_data::model::{Bytes, Nanos};
 #[derive(Debug, Serialize)]
 pub struct Matrix {
     /// By sender, then receiver.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MatrixCell>,
     /// Messages whose receiver is not known, or not of this run.
     pub unknown_messages: u64,
 }
 
 /// Messages from the ranks of one bin to those of another, or of the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cell {
+pub struct MatrixCell {
     pub from: u32,
     pub to: u32,
     pub messages: u64,
@@ -27,7 +27,7 @@ pub struct Cell {
 
 impl Matrix {
     pub(super) fn build(drawn: &Drawn) -> Matrix {
-        let cell = |(&(from, to), lane): (&(u32, u32), &super::paint::Lane)| Cell {
+        let cell = |(&(from, to), lane): (&(u32, u32), &super::paint::Lane)| MatrixCell {
             from,
             to,
             messages: lane.messages,

@@ -11,9 +11,9 @@ pub mod timeline;
 
 use serde::Serialize;
 
-pub use bins::{Bin, Bins};
+pub use bins::{Bins, RankBin};
 pub use heat::Heat;
-pub use matrix::{Cell, Matrix};
+pub use matrix::{Matrix, MatrixCell};
 pub use paint::{Drawn, Painter};
 pub use timeline::Timeline;
 
@@ -23,7 +23,7 @@ use lapscope_trace::Trace;
 #[derive(Debug, Serialize)]
 pub struct Pictures {
     /// Ranks in order, several in one where there are many: rows of `heat`, rows and columns of `matrix`.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<RankBin>,
     pub heat: Heat,
     pub matrix: Matrix,
     /// `None`: nothing was recorded that could be shown; `no_timeline` says why.
@@ -34,7 +34,7 @@ pub struct Pictures {
 impl Pictures {
     /// Puts together what painters have seen.
     pub fn build(trace: &Trace, drawn: &Drawn, timeline: Result<Timeline, String>) -> Pictures {
-        let bins = Bins::of(trace);
+        let bins = Bins::for_ranks(trace);
         let (timeline, no_timeline) = match timeline {
             Ok(timeline) => (Some(timeline), None),
             Err(why) => (None, Some(why)),

@@ -47,7 +47,7 @@ impl<'a> Painter<'a> {
         Painter {
             trace,
             rank,
-            bins: Bins::of(trace),
+            bins: Bins::for_ranks(trace),
             slices: Slices::cut(trace, SLICES),
             row: vec![Exposure::default(); SLICES],
             lanes: BTreeMap::new(),

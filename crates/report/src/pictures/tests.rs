@@ -1,16 +1,16 @@
 //! Pictures of made runs, whose times are known.
 
 use super::bins::Bins;
-use super::timeline::{collect, Chosen, RanksChosen, Role, Timeline, Window};
+use super::timeline::{collect, Chosen, RanksChosen, Role, Timeline, TimelineWindow};
 use super::*;
-use crate::findings::{find, By, Findings, Wanted};
+use crate::findings::{find, By, Findings, FindingsChoice};
 use lapscope_data::model::{Bytes, Nanos, Rank};
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
 use lapscope_trace::made_up::MadeUp;
 
-const WANTED: Wanted = Wanted { advice: false, pictures: true, steps: false };
+const WANTED: FindingsChoice = FindingsChoice { advice: false, pictures: true, steps: false };
 
 /// Each rank but the last sends to the next, which waits for it, `rounds` times; the first computes ten times as long.
 fn chain(ranks: usize, rounds: usize) -> Trace {
@@ -48,7 +48,7 @@ fn pictures(trace: &Trace) -> Pictures {
 }
 
 fn timeline(trace: &Trace, begin: i64, end: i64) -> Timeline {
-    let window = Window {
+    let window = TimelineWindow {
         begin,
         end,
         ranks: (0..trace.ranks.len() as u32).collect(),
@@ -147,7 +147,7 @@ fn a_timeline_has_only_what_reaches_into_it() {
 fn a_stretch_that_nobody_asked_for_is_wide_enough_to_show_something() {
     let trace = chain(2, 30);
     let middle = trace.ranks[0].end / 2;
-    let window = |chosen| Window {
+    let window = |chosen| TimelineWindow {
         begin: middle,
         end: middle + 100,
         ranks: vec![0, 1],

@@ -4,7 +4,7 @@ mod collect;
 mod lanes;
 mod spans;
 
-pub use collect::{collect, Window};
+pub use collect::{collect, TimelineWindow};
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub struct Timeline {
     /// What was chosen held more calls than can be shown: this is the middle of it.
     pub is_shortened: bool,
     /// Functions and their call sites; spans, requests and messages name them by their place here.
-    pub places: Vec<Place>,
+    pub places: Vec<TimelineSite>,
     /// In the order of ranks.
     pub tracks: Vec<Track>,
     pub messages: Vec<Message>,
@@ -59,7 +59,7 @@ pub enum RanksChosen {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Place {
+pub struct TimelineSite {
     pub call: String,
     /// Function, file and line; empty where that is not known.
     pub site: String,
@@ -73,15 +73,15 @@ pub struct Track {
     pub thread: u16,
     pub host: String,
     /// In order, none within another.
-    pub spans: Vec<Span>,
-    pub requests: Vec<Request>,
+    pub spans: Vec<CallSpan>,
+    pub requests: Vec<RequestLife>,
     /// Lanes that its requests need, so that none covers another.
     pub lanes: u32,
 }
 
 /// One MPI call, or several short ones that follow each other closely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Span {
+pub struct CallSpan {
     pub begin_ns: Nanos,
     pub end_ns: Nanos,
     /// Of the longest of its calls.
@@ -110,7 +110,7 @@ pub enum Role {
 
 /// The life of a request: from its post to the end of the call that completed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Request {
+pub struct RequestLife {
     pub begin_ns: Nanos,
     /// `None`: not in this stretch, or never.
     pub end_ns: Option<Nanos>,

@@ -6,12 +6,12 @@ use serde::Serialize;
 use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, FindingsChoice};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::overlap::{EagerLimits, Options, Overlap};
+use lapscope_measure::overlap::{EagerLimits, Overlap, OverlapOptions};
 use lapscope_measure::reference::Reference;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
@@ -42,21 +42,23 @@ pub fn prepare(open: &mut OpenRun) -> Result<Prepared> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
-    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
+    let eager =
+        EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);
     Ok(Prepared { view, reference, eager, notes })
 }
 
 /// # Errors
 /// No file of the run can be read, it has none of these ranks, or the reference times cannot be read.
-pub fn build(open: &mut OpenRun, options: Options<'_>) -> Result<OverlapDocument> {
+pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapDocument> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
     check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
-    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
+    let eager =
+        EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);
     let Findings { measured, .. } =
-        view.find(&reference, eager, options.ranks, Wanted::default())?;
+        view.find(&reference, eager, options.ranks, FindingsChoice::default())?;
     let (trace, stretch) = (view.trace, view.stretch);
     let name = open.name();
     let names = &mut open.symbols;

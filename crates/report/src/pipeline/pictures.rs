@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{bail, Context, Error, Result};
 
-use super::report::{build_with, Reported, Seen};
+use super::report::{build_with, AnalyzedRun, Reported};
 use super::OpenRun;
-use crate::findings::Wanted;
-use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
+use crate::findings::FindingsChoice;
+use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, TimelineWindow};
 use crate::pictures::Pictures;
 use crate::report::{Report, ReportOptions};
 use lapscope_data::model::{Rank, RankList};
@@ -21,9 +21,9 @@ const RANKS: usize = 16;
 
 /// Which stretch the timeline is of.
 #[derive(Debug, Clone, Default)]
-pub struct Shown {
+pub struct TimelineChoice {
     /// `None`: the costliest step, or where there are no steps the costliest stretch.
-    pub stretch: Option<stretch::Wanted>,
+    pub stretch: Option<stretch::StretchChoice>,
     /// `None`: the rank with most exposed time, and its partners.
     pub ranks: Option<RankList>,
 }
@@ -44,10 +44,10 @@ pub fn build(
     open: &mut OpenRun,
     ranks: &[Rank],
     options: ReportOptions,
-    shown: &Shown,
+    shown: &TimelineChoice,
 ) -> Result<Pictured> {
-    let wanted = Wanted { advice: true, pictures: true, steps: true };
-    let look = |mut seen: Seen<'_>| {
+    let wanted = FindingsChoice { advice: true, pictures: true, steps: true };
+    let look = |mut seen: AnalyzedRun<'_>| {
         let timeline = timeline(&mut seen, shown)?;
         Ok(Pictures::build(&seen.view.trace, seen.drawn, timeline))
     };
@@ -56,13 +56,16 @@ pub fn build(
 }
 
 /// Or why there is none.
-fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, String>> {
+fn timeline(
+    seen: &mut AnalyzedRun<'_>,
+    shown: &TimelineChoice,
+) -> Result<Result<Timeline, String>> {
     let Stretched { begin, end, steps, chosen } = choose_stretch(seen, shown.stretch)?;
     if begin >= end {
         return Ok(Err("the run has no length".to_owned()));
     }
     let (ranks, ranks_chosen) = choose_ranks(seen, shown.ranks.as_ref())?;
-    let window = Window {
+    let window = TimelineWindow {
         begin,
         end,
         steps,
@@ -84,10 +87,13 @@ struct Stretched {
     chosen: Chosen,
 }
 
-fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Stretched> {
+fn choose_stretch(
+    seen: &AnalyzedRun<'_>,
+    asked: Option<stretch::StretchChoice>,
+) -> Result<Stretched> {
     let trace = &seen.view.trace;
     let count = seen.view.plan().map_or(0, |plan| plan.count);
-    let of_steps = |((first, last), (begin, end)): steps::Span, chosen| Stretched {
+    let of_steps = |((first, last), (begin, end)): steps::StepSpan, chosen| Stretched {
         begin,
         end,
         // the last cell may have room for more
@@ -95,14 +101,14 @@ fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Str
         chosen,
     };
     let ((begin, end), chosen) = match asked {
-        Some(stretch::Wanted::Steps { first, last }) => {
+        Some(stretch::StretchChoice::Steps { first, last }) => {
             seen.view.plan_with_step(last)?;
             let found = seen.steps.span(first, last).with_context(|| {
                 format!("--step {last}: none of the ranks that were asked for has it")
             })?;
             return Ok(of_steps(found, Chosen::Asked));
         }
-        Some(stretch::Wanted::Between { from, to }) => {
+        Some(stretch::StretchChoice::Between { from, to }) => {
             let asked = Stretch::between(trace, from, to).map_err(Error::msg)?;
             (asked.span(trace).unwrap_or_default(), Chosen::Asked)
         }
@@ -115,7 +121,10 @@ fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Str
     Ok(Stretched { begin, end, steps: None, chosen })
 }
 
-fn choose_ranks(seen: &Seen<'_>, asked: Option<&RankList>) -> Result<(Vec<u32>, RanksChosen)> {
+fn choose_ranks(
+    seen: &AnalyzedRun<'_>,
+    asked: Option<&RankList>,
+) -> Result<(Vec<u32>, RanksChosen)> {
     let trace = &seen.view.trace;
     let count = trace.ranks.len() as u32;
     if let Some(asked) = asked {

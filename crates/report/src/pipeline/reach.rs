@@ -9,8 +9,8 @@ use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
-use lapscope_measure::overlap::{measure, EagerLimits, Options, ReferenceSays};
-use lapscope_measure::reach::document::{Known, Reach};
+use lapscope_measure::overlap::{measure, EagerLimits, OverlapOptions, ReferenceSays};
+use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reach::network::Network;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
@@ -34,17 +34,18 @@ pub struct ReachDocument {
 /// No file of the run can be read, or it has none of these ranks.
 pub fn build(
     open: &mut OpenRun,
-    options: Options<'_>,
+    options: OverlapOptions<'_>,
     networks: &[Network],
 ) -> Result<ReachDocument> {
     let trace = open.trace(options.ranks, Grouping::Line)?;
     let (reference, notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
-    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
+    let eager =
+        EagerLimits::from_thresholds(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
     let measured = measure(&trace, &reference, eager, options.ranks, &|more| progress.add(more));
     drop(progress);
-    let known = Known { trace: &trace, reference: &reference, measured: &measured, networks };
+    let known = ReachInputs { trace: &trace, reference: &reference, measured: &measured, networks };
     let mut reach = open.reach(options.ranks, known);
     if let Some(reach) = &mut reach {
         reach.truncate(options.top);

@@ -6,17 +6,17 @@ use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
 use crate::cvars;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, FindingsChoice};
 use crate::pictures::Drawn;
 use crate::report::{InDetail, Report, ReportOptions};
-use lapscope_advise::advice::{Advice, Limit, Setting};
+use lapscope_advise::advice::{Advice, AdviceContext, Limit};
 use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::overlap::{EagerLimits, Measured, Options, Overlap};
-use lapscope_measure::reach::document::Known;
+use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
+use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_predict::whatif::bounds::{bounds, is_too_large};
@@ -27,7 +27,7 @@ use lapscope_predict::whatif::bounds::{bounds, is_too_large};
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
     let is_all = !options.without_advice;
-    let wanted = Wanted { advice: is_all, pictures: false, steps: is_all };
+    let wanted = FindingsChoice { advice: is_all, pictures: false, steps: is_all };
     let (Reported { report, .. }, ()) = build_with(open, ranks, options, wanted, |_| Ok(()))?;
     Ok(report)
 }
@@ -39,7 +39,7 @@ pub struct Reported {
 }
 
 /// A run that was looked at, before it is let go of.
-pub struct Seen<'a> {
+pub struct AnalyzedRun<'a> {
     pub view: &'a View,
     pub reference: &'a Reference,
     pub eager: EagerLimits,
@@ -57,8 +57,8 @@ pub fn build_with<T>(
     open: &mut OpenRun,
     ranks: &[Rank],
     options: ReportOptions,
-    wanted: Wanted,
-    look: impl FnOnce(Seen<'_>) -> Result<T>,
+    wanted: FindingsChoice,
+    look: impl FnOnce(AnalyzedRun<'_>) -> Result<T>,
 ) -> Result<(Reported, T)> {
     let (mut view, sums) = View::open(open, Grouping::Line, true)?;
     let mut sums = sums.unwrap_or_default();
@@ -95,7 +95,7 @@ pub fn build_with<T>(
 /// # Errors
 /// As [`build`].
 pub fn advise(open: &mut OpenRun, view: &mut View) -> Result<Vec<Advice>> {
-    let wanted = Wanted { advice: true, pictures: false, steps: false };
+    let wanted = FindingsChoice { advice: true, pictures: false, steps: false };
     let (detail, ()) = in_detail(open, view, &[], (None, wanted), |_| Ok(()))?;
     Ok(detail.advice)
 }
@@ -108,14 +108,14 @@ fn in_detail<T>(
     open: &mut OpenRun,
     view: &mut View,
     ranks: &[Rank],
-    (injection, wanted): (Option<Injection>, Wanted),
-    look: impl FnOnce(Seen<'_>) -> Result<T>,
+    (injection, wanted): (Option<Injection>, FindingsChoice),
+    look: impl FnOnce(AnalyzedRun<'_>) -> Result<T>,
 ) -> Result<(InDetail, T)> {
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
-    let eager = EagerLimits::of(&thresholds);
+    let eager = EagerLimits::from_thresholds(&thresholds);
     let no_steps = match wanted.steps {
         true => view.find_steps()?.err().map(str::to_owned),
         false => None,
@@ -124,7 +124,15 @@ fn in_detail<T>(
         view.find(&reference, eager, ranks, wanted)?;
     let looked = {
         let (reference, measured, drawn, steps) = (&reference, &measured, &drawn, &steps);
-        look(Seen { view, reference, eager, measured, drawn, steps, names: &mut open.symbols })?
+        look(AnalyzedRun {
+            view,
+            reference,
+            eager,
+            measured,
+            drawn,
+            steps,
+            names: &mut open.symbols,
+        })?
     };
     // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
     let read_again =
@@ -136,15 +144,15 @@ fn in_detail<T>(
     let trace = &view.trace;
     let name = open.name();
     let names = &mut open.symbols;
-    let all = Options { top: 0, ranks };
+    let all = OverlapOptions { top: 0, ranks };
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
     overlap.reference.notes.extend(notes);
-    let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
+    let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::from_thresholds).collect();
     let reach = match whole {
         _ if view.stretch.is_some() => open.reach_of_stretch(),
         Some(trace) => open.reach(
             ranks,
-            Known { trace, reference: &reference, measured: &measured, networks: &[] },
+            ReachInputs { trace, reference: &reference, measured: &measured, networks: &[] },
         ),
         None => open.reach_left_out(),
     };
@@ -155,7 +163,7 @@ fn in_detail<T>(
     let replayed = replayed.filter(|trace| !trace.is_summarized());
     let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
     let is_injected = injection.is_some() || open.is_injection_left_out();
-    let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
+    let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
     let told = view.plan().filter(|_| wanted.steps);

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use anyhow::{bail, Error, Result};
 
 use super::OpenRun;
-use crate::findings::{find, By, Findings, Wanted};
+use crate::findings::{find, By, Findings, FindingsChoice};
 use crate::parts::load::Run;
-use crate::parts::partial::Found;
-use crate::parts::{Engine, Known, Partial, Question, Stage};
+use crate::parts::partial::Matches;
+use crate::parts::{EarlierStages, Engine, Partial, Question, Stage};
 use lapscope_data::db::DbError;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
-use lapscope_measure::steps::{self, Counted, Plan, Rule};
-use lapscope_measure::thresholds::{Declared, Evidence, Thresholds};
-use lapscope_trace::clock::Verdict;
-use lapscope_trace::stretch::{self, Named, Windows};
+use lapscope_measure::steps::{self, Plan, StepCounts, StepRule};
+use lapscope_measure::thresholds::{Declared, ThresholdEvidence, Thresholds};
+use lapscope_trace::clock::ClockFit;
+use lapscope_trace::stretch::{self, NamedStretch, Windows};
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::survey::Survey;
 use lapscope_trace::{Cache, Matching, Paired, Settled, Stretch, Trace};
@@ -28,7 +28,7 @@ pub struct View {
     /// All rows of it; where it is looked at in parts who took part, and what is known of all.
     pub trace: Trace,
     /// What of it counts, where not all of it does.
-    pub stretch: Option<Named>,
+    pub stretch: Option<NamedStretch>,
     /// Once they were looked for; or why there are none.
     steps: Option<std::result::Result<Plan, String>>,
     parts: Option<InParts>,
@@ -38,13 +38,13 @@ struct InParts {
     run: Run,
     parts: Vec<Vec<u32>>,
     engine: Box<dyn Engine>,
-    known: Arc<Known>,
+    known: Arc<EarlierStages>,
 }
 
 /// A question was not answered: files could not be read, and the run has to be looked at without them.
 struct Unreadable(Vec<DbError>);
 
-type Answer = Result<std::result::Result<Partial, Unreadable>>;
+type PartialResult = Result<std::result::Result<Partial, Unreadable>>;
 
 macro_rules! answer {
     ($asked:expr, $of:pat => $value:expr) => {
@@ -56,7 +56,7 @@ macro_rules! answer {
 }
 
 impl InParts {
-    fn ask(&mut self, stage: Stage) -> Answer {
+    fn ask(&mut self, stage: Stage) -> PartialResult {
         let question = Question { stage, known: Arc::clone(&self.known) };
         let told = |(path, what)| DbError::Elsewhere { path, what };
         Ok(match self.engine.ask(&self.run, &question, &self.parts)? {
@@ -111,7 +111,7 @@ impl View {
         if let Some(wanted) = open.stretch {
             let mut view = View::whole(open.trace(&[], grouping)?);
             let stretch = view.narrow(wanted)?;
-            let windows = Windows::of(&view.trace, &stretch);
+            let windows = Windows::place(&view.trace, &stretch);
             let sums = sums.then(|| open.sum_within(grouping, Some(&windows))).transpose()?;
             return Ok((view, sums));
         }
@@ -124,12 +124,12 @@ impl View {
     }
 
     /// From now on only that counts.
-    fn narrow(&mut self, wanted: stretch::Wanted) -> Result<Stretch> {
+    fn narrow(&mut self, wanted: stretch::StretchChoice) -> Result<Stretch> {
         let (stretch, steps) = match wanted {
-            stretch::Wanted::Between { from, to } => {
+            stretch::StretchChoice::Between { from, to } => {
                 (Stretch::between(&self.trace, from, to).map_err(Error::msg)?, None)
             }
-            stretch::Wanted::Steps { first, last } => {
+            stretch::StretchChoice::Steps { first, last } => {
                 let (stretch, of) = self.stretch_of(first, last)?;
                 (stretch, Some((first, last, of)))
             }
@@ -160,7 +160,7 @@ impl View {
             let run = Run { survey: survey.into(), places, cache };
             let (parts, side_by_side) = open.resources.plan(&run.survey);
             engine.look_side_by_side(side_by_side);
-            let known = Arc::new(Known::default());
+            let known = Arc::new(EarlierStages::default());
             let mut view = View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
                     .finish(&known.meetings, Matching::default()),
@@ -181,7 +181,7 @@ impl View {
     /// Asks for what everything else rests on: sums, clocks and collectives. Sums of a stretch need the clocks.
     fn begin(
         &mut self,
-        wanted: Option<stretch::Wanted>,
+        wanted: Option<stretch::StretchChoice>,
         sums: bool,
     ) -> Result<std::result::Result<Option<RunSums>, Unreadable>> {
         let Some(parts) = &mut self.parts else { return Ok(Ok(None)) };
@@ -199,14 +199,14 @@ impl View {
                 Err(unreadable) => return Ok(Err(unreadable)),
             };
             let (evidence, found) = answer!(answer, Partial::Clocks(a, b) => (a, b));
-            match Settled::of(&self.trace.ranks, &split, evidence) {
-                Verdict::Settled(settled) => break (settled, found),
-                Verdict::Split(nodes) => split = nodes,
+            match Settled::fit(&self.trace.ranks, &split, evidence) {
+                ClockFit::Settled(settled) => break (settled, found),
+                ClockFit::Split(nodes) => split = nodes,
             }
         };
         let is_as_recorded = settled.is_as_recorded();
         Arc::make_mut(&mut parts.known).clocks = settled;
-        let Found { meetings, matching } = match found.filter(|_| is_as_recorded) {
+        let Matches { meetings, matching } = match found.filter(|_| is_as_recorded) {
             Some(found) => *found,
             None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
         };
@@ -266,7 +266,7 @@ impl View {
         in_stretch: bool,
     ) -> Result<Thresholds> {
         let Some(parts) = &mut self.parts else {
-            let evidence = Evidence::of(&self.trace, reference, ranks, in_stretch);
+            let evidence = ThresholdEvidence::collect(&self.trace, reference, ranks, in_stretch);
             return Ok(evidence.thresholds(&self.trace, declared));
         };
         Arc::make_mut(&mut parts.known).reference = reference.clone();
@@ -284,7 +284,7 @@ impl View {
         reference: &Reference,
         eager: EagerLimits,
         ranks: &[Rank],
-        wanted: Wanted,
+        wanted: FindingsChoice,
     ) -> Result<Findings> {
         if let Some(parts) = &mut self.parts {
             let known = Arc::make_mut(&mut parts.known);
@@ -307,9 +307,9 @@ impl View {
         if self.steps.is_none() {
             let sample = steps::sample(self.trace.ranks.len());
             let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
-            let found = self.with_detail_of(&places, |trace| Rule::find(trace, &sample))?;
+            let found = self.with_detail_of(&places, |trace| StepRule::find(trace, &sample))?;
             let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
-                Ok(rule) => Plan::of(rule.clone(), &self.count_steps(rule, None)?),
+                Ok(rule) => Plan::new(rule.clone(), &self.count_steps(rule, None)?),
                 Err(why) => Err(why),
             };
             if let Some(parts) = &mut self.parts {
@@ -343,9 +343,13 @@ impl View {
     }
 
     /// `asked`: the first and the last of so many.
-    fn count_steps(&mut self, rule: Rule, asked: Option<(u64, u64, u64)>) -> Result<Counted> {
+    fn count_steps(
+        &mut self,
+        rule: StepRule,
+        asked: Option<(u64, u64, u64)>,
+    ) -> Result<StepCounts> {
         match &mut self.parts {
-            None => Ok(Counted::of(&self.trace, &rule, asked)),
+            None => Ok(StepCounts::count(&self.trace, &rule, asked)),
             Some(parts) => {
                 let answer = parts.ask_again(Stage::Steps { rule, asked })?;
                 Ok(answer!(answer, Partial::Steps(counted) => counted))

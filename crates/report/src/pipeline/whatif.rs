@@ -9,24 +9,24 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::overlap::{measure, EagerLimits};
-use lapscope_measure::reach::document::{Known, Reach};
-use lapscope_measure::reach::room::Room;
+use lapscope_measure::reach::document::{Reach, ReachInputs};
+use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_predict::replay::injected::Injected;
 use lapscope_predict::replay::scenario::Scenario;
-use lapscope_predict::whatif::answer::Answers;
+use lapscope_predict::whatif::answer::ResultWriter;
 use lapscope_predict::whatif::document::WhatIf;
 use lapscope_predict::whatif::replayer::Replayer;
-use lapscope_predict::whatif::sweep::SweepAsked;
+use lapscope_predict::whatif::sweep::SweepRequest;
 use lapscope_trace::{injected, Trace};
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct WhatIfOptions {
     pub scenarios: Vec<Scenario>,
     /// Each of one knob, with all others as in the first scenario, or as recorded.
-    pub sweeps: Vec<SweepAsked>,
+    pub sweeps: Vec<SweepRequest>,
     /// Call sites, stretches of the critical path and root causes wanted; 0 means all.
     pub top: usize,
 }
@@ -35,7 +35,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// No file of the run can be read.
-pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
+pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let trace = open.trace(&[], Grouping::Line)?;
     let (reference, mut notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
@@ -43,7 +43,7 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let room = room(open, &trace, &reference, &thresholds, asked)?;
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
-    let progress = Progress::of("replaying");
+    let progress = Progress::new("replaying");
     let (files, failed) = injected::read_files(&open.files.databases, &trace.places, &[]);
     open.read_in_part("what was injected is not read", failed);
     let injected = Injected::of_files(&files, &trace);
@@ -53,7 +53,7 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     progress.expect(steps * replays as u64);
     let name = open.name();
     let (mut answers, identity, mut model) =
-        Answers::new(replayer, (name.clone(), asked.top), &mut open.symbols);
+        ResultWriter::new(replayer, (name.clone(), asked.top), &mut open.symbols);
     progress.add(3 * steps);
     model.notes.append(&mut notes);
     let recorded = answers.recorded();
@@ -81,8 +81,8 @@ fn room(
     trace: &Trace,
     reference: &Reference,
     thresholds: &Thresholds,
-    asked: &Asked,
-) -> Result<Room> {
+    asked: &WhatIfOptions,
+) -> Result<MoveRoom> {
     let points = asked.sweeps.iter().flat_map(|sweep| &sweep.points);
     let all = asked.scenarios.iter().chain(points.map(|point| &point.scenario));
     let mut moves = false;
@@ -90,11 +90,12 @@ fn room(
         moves |= scenario.wait.is_some() || scenario.post.is_some();
     }
     if !moves {
-        return Ok(Room::default());
+        return Ok(MoveRoom::default());
     }
-    let eager = EagerLimits::of(thresholds);
+    let eager = EagerLimits::from_thresholds(thresholds);
     let measured = measure(trace, reference, eager, &[], &|_| ());
-    let reach = open.reach(&[], Known { trace, reference, measured: &measured, networks: &[] });
+    let reach =
+        open.reach(&[], ReachInputs { trace, reference, measured: &measured, networks: &[] });
     match reach {
         Some(reach) => Ok(Reach::room(&reach)),
         None => {

@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 
 use super::row::ListedRow;
 use super::top::Top;
-use super::{is_wanted_call, Filter, Order, Request};
-use lapscope_data::db::{scan_rows, Database, DbError, Definitions};
+use super::{is_wanted_call, Filter, Request, RequestRanking};
+use lapscope_data::db::{scan_rows, Database, DbError, FileDefinitions};
 use lapscope_data::model::{Bytes, CallRow, Kind, Nanos, Rank, RankKey};
 use lapscope_data::places::{CallPathId, OfFile};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
-struct Operation {
+struct FullOperation {
     rank: RankKey,
     call_id: i64,
     call_path_id: Option<i64>,
@@ -36,8 +36,8 @@ const OPERATION_COLUMNS: &str =
     posted_tag, posted_bytes, ended, receive_operation_id,
     (SELECT init.call_id FROM operation init WHERE init.id = operation.init_operation_id)";
 
-fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
-    Ok(Operation {
+fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<FullOperation> {
+    Ok(FullOperation {
         rank: row.get(1)?,
         call_id: row.get(2)?,
         call_path_id: row.get(3)?,
@@ -57,7 +57,7 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
 
 /// What order depends on, of an operation.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct RankingFields {
     bytes: u64,
     init_end: Nanos,
 }
@@ -67,12 +67,12 @@ struct Wanted {
 pub struct Requests<'a> {
     database: &'a Database,
     of_file: OfFile<'a>,
-    definitions: &'a Definitions,
+    definitions: &'a FileDefinitions,
     ranks: FxHashMap<RankKey, Rank>,
     /// When MPI_Init returned.
     init_ends: FxHashMap<RankKey, Nanos>,
     /// By operation id.
-    wanted: FxHashMap<i64, Wanted>,
+    wanted: FxHashMap<i64, RankingFields>,
     /// Something was counted in this file.
     has_counters: bool,
 }
@@ -85,7 +85,7 @@ impl<'a> Requests<'a> {
     pub fn new(
         database: &'a Database,
         of_file: OfFile<'a>,
-        definitions: &'a Definitions,
+        definitions: &'a FileDefinitions,
         filter: &Filter,
         is_wanted_path: impl Fn(Option<CallPathId>) -> bool,
     ) -> Result<Self, DbError> {
@@ -93,7 +93,7 @@ impl<'a> Requests<'a> {
             definitions.ranks.iter().map(|info| (info.key, info.rank)).collect();
         let init_ends: FxHashMap<RankKey, Nanos> =
             definitions.ranks.iter().map(|info| (info.key, info.init_end)).collect();
-        let read = || -> rusqlite::Result<FxHashMap<i64, Wanted>> {
+        let read = || -> rusqlite::Result<FxHashMap<i64, RankingFields>> {
             let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
             let mut statement = database.connection.prepare(&sql)?;
             let mut rows = statement.query([])?;
@@ -104,7 +104,7 @@ impl<'a> Requests<'a> {
                 let path = operation.call_path_id.and_then(|path| of_file.path(path));
                 if is_wanted(&operation, rank, filter, of_file) && is_wanted_path(path) {
                     let init_end = init_ends.get(&operation.rank).copied().unwrap_or_default();
-                    wanted.insert(row.get(0)?, Wanted { bytes: operation.bytes, init_end });
+                    wanted.insert(row.get(0)?, RankingFields { bytes: operation.bytes, init_end });
                 }
             }
             Ok(wanted)
@@ -157,10 +157,14 @@ impl<'a> Requests<'a> {
     ///
     /// # Errors
     /// [`DbError::Damaged`].
-    pub fn top(&self, order: Order, limit: usize) -> Result<(Vec<(i64, Request)>, u64), DbError> {
+    pub fn top(
+        &self,
+        order: RequestRanking,
+        limit: usize,
+    ) -> Result<(Vec<(i64, Request)>, u64), DbError> {
         let mut top = Top::new(order, limit);
         let on_request = |top: &mut Top, row: ListedRow, call: Option<&CallRow>| {
-            if let Some(&Wanted { bytes, init_end }) = self.wanted.get(&row.operation_id) {
+            if let Some(&RankingFields { bytes, init_end }) = self.wanted.get(&row.operation_id) {
                 top.add(row, call.copied(), bytes, init_end);
             }
             true
@@ -188,7 +192,7 @@ impl<'a> Requests<'a> {
         };
         let completion_call =
             completing.as_ref().map(|operation| self.of_file.call_name(operation.call_id));
-        let path_of = |operation: &Operation| self.of_file.path(operation.call_path_id?);
+        let path_of = |operation: &FullOperation| self.of_file.path(operation.call_path_id?);
         let completion_path = completing.as_ref().and_then(path_of);
         let operation = operations.get(row.operation_id)?;
         let received = operation.receive_id.map(|id| operations.get(id)).transpose()?;
@@ -257,7 +261,7 @@ fn rank_of(ranks: &FxHashMap<RankKey, Rank>, key: RankKey) -> Rank {
     ranks.get(&key).copied().unwrap_or(Rank::of_first_world(key.0))
 }
 
-fn is_wanted(operation: &Operation, rank: Rank, filter: &Filter, of_file: OfFile<'_>) -> bool {
+fn is_wanted(operation: &FullOperation, rank: Rank, filter: &Filter, of_file: OfFile<'_>) -> bool {
     let peer = operation.peer.map(|peer| rank.neighbor(peer));
     (filter.ranks.is_empty() || filter.ranks.contains(&rank))
         && filter.kind.map_or(true, |kind| Kind::parse(&operation.kind) == kind)
@@ -276,7 +280,7 @@ fn is_wanted(operation: &Operation, rank: Rank, filter: &Filter, of_file: OfFile
 /// Operations looked up one by one; the last ones are remembered, since most programs use few again and again.
 struct OperationCache<'a> {
     connection: &'a Connection,
-    known: FxHashMap<i64, Operation>,
+    known: FxHashMap<i64, FullOperation>,
 }
 
 impl<'a> OperationCache<'a> {
@@ -286,7 +290,7 @@ impl<'a> OperationCache<'a> {
         OperationCache { connection, known: FxHashMap::default() }
     }
 
-    fn get(&mut self, id: i64) -> rusqlite::Result<Operation> {
+    fn get(&mut self, id: i64) -> rusqlite::Result<FullOperation> {
         if let Some(operation) = self.known.get(&id) {
             return Ok(operation.clone());
         }

@@ -4,12 +4,12 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::row::ListedRow;
-use super::{Order, Request};
+use super::{Request, RequestRanking};
 use lapscope_data::model::{CallRow, Nanos};
 
 #[derive(Debug)]
 pub(super) struct Top {
-    order: Order,
+    order: RequestRanking,
     limit: usize,
     /// The worst of those kept is on top.
     heap: BinaryHeap<Reverse<Ranked>>,
@@ -47,7 +47,7 @@ impl Ord for Ranked {
 
 impl Top {
     /// `limit` 0 keeps all.
-    pub fn new(order: Order, limit: usize) -> Self {
+    pub fn new(order: RequestRanking, limit: usize) -> Self {
         let limit = if limit == 0 { usize::MAX } else { limit };
         Top { order, limit, heap: BinaryHeap::new(), seen: 0 }
     }
@@ -57,7 +57,7 @@ impl Top {
         self.seen += 1;
         let weight = match self.order {
             // Ranks have epochs of their own, which say nothing.
-            Order::Begin => (init_end - row.post_begin).0,
+            RequestRanking::Begin => (init_end - row.post_begin).0,
             order => weight(order, &row, call.as_ref(), bytes),
         };
         if self.heap.len() >= self.limit {
@@ -79,15 +79,17 @@ impl Top {
 }
 
 /// The larger, the earlier in the list.
-fn weight(order: Order, row: &ListedRow, call: Option<&CallRow>, bytes: u64) -> i64 {
+fn weight(order: RequestRanking, row: &ListedRow, call: Option<&CallRow>, bytes: u64) -> i64 {
     let ns = |time: Option<Nanos>| time.map_or(-1, |time| time.0);
     match order {
-        Order::Completion => ns(call.and_then(|call| call.duration)),
-        Order::Post => row.post.0,
-        Order::OverlapWindow => ns(call.map(|call| call.begin - row.post_begin - row.post)),
-        Order::Bytes => bytes as i64,
-        Order::UnsuccessfulTests => row.unsuccessful_tests as i64,
-        Order::Begin | Order::Stored => 0,
+        RequestRanking::Completion => ns(call.and_then(|call| call.duration)),
+        RequestRanking::Post => row.post.0,
+        RequestRanking::OverlapWindow => {
+            ns(call.map(|call| call.begin - row.post_begin - row.post))
+        }
+        RequestRanking::Bytes => bytes as i64,
+        RequestRanking::UnsuccessfulTests => row.unsuccessful_tests as i64,
+        RequestRanking::Begin | RequestRanking::Stored => 0,
     }
 }
 

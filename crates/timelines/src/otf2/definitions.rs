@@ -11,7 +11,7 @@ use super::mpi::role;
 use super::{Otf2, SITE};
 use crate::definitions::Definitions;
 use crate::regions::Region;
-use crate::shown::Shown;
+use crate::shown::ShownWindows;
 
 /// A thread of a rank.
 pub(super) struct Location {
@@ -52,7 +52,7 @@ impl Strings {
 }
 
 impl Regions {
-    pub fn of(run: &Definitions) -> Regions {
+    pub fn collect(run: &Definitions) -> Regions {
         let mut regions = Regions::default();
         let mut numbers: HashMap<&str, u32> = HashMap::new();
         for (index, site) in run.sites.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Regions {
     }
 }
 
-fn shown_of(places: &[u32], shown: &Shown) -> Vec<u32> {
+fn shown_of(places: &[u32], shown: &ShownWindows) -> Vec<u32> {
     places.iter().copied().filter(|&place| shown.has_rank(place as usize)).collect()
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Communicators {
 }
 
 impl Communicators {
-    pub fn of(run: &Definitions, shown: &Shown) -> Communicators {
+    pub fn collect(run: &Definitions, shown: &ShownWindows) -> Communicators {
         Communicators {
             all: shown.places().map(|place| place as u32).collect(),
             members: run.communicators.iter().map(|(_, all)| shown_of(all, shown)).collect(),

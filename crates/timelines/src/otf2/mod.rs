@@ -14,8 +14,8 @@ use self::definitions::{Communicators, Location, Regions};
 use self::library::{c_text, Handle, Library};
 use self::mpi::{collective_op, sizes};
 use crate::definitions::Definitions;
-use crate::rank::{RankEvents, What};
-use crate::shown::Shown;
+use crate::rank::{EventKind, RankEvents};
+use crate::shown::ShownWindows;
 use crate::write::Writer;
 
 /// Of the archive's files: `traces.otf2` is the one that others open.
@@ -48,7 +48,7 @@ impl Otf2 {
     ///
     /// # Errors
     /// There is no libotf2 here, or nothing can be written there.
-    pub fn create(directory: &Path, run: &Definitions, shown: &Shown) -> Result<Otf2> {
+    pub fn create(directory: &Path, run: &Definitions, shown: &ShownWindows) -> Result<Otf2> {
         let library = Library::open()?;
         let (path, name) = (c_text(&directory.to_string_lossy()), c_text(NAME));
         // SAFETY: texts end with a zero; constants are those of the headers.
@@ -72,8 +72,8 @@ impl Otf2 {
             library,
             archive,
             attributes,
-            regions: Regions::of(run),
-            communicators: Communicators::of(run, shown),
+            regions: Regions::collect(run),
+            communicators: Communicators::collect(run, shown),
             locations: Vec::new(),
         })
     }
@@ -177,13 +177,13 @@ type EnterOrLeave = unsafe extern "C" fn(Handle, Handle, u64, u32) -> i32;
 type Head = (Handle, Handle, u64);
 
 impl Out<'_> {
-    fn event(&self, at: u64, what: What) -> Result<()> {
+    fn event(&self, at: u64, what: EventKind) -> Result<()> {
         match what {
-            What::Enter(visit) => self.enter(at, visit),
-            What::Leave(visit) => self.leave(at, visit),
-            What::Posted(_) | What::Ended(_) => Ok(()), // calls tell that
-            What::RegionBegins(region) => self.marked(at, region, self.otf2.library.enter),
-            What::RegionEnds(region) => self.marked(at, region, self.otf2.library.leave),
+            EventKind::Enter(visit) => self.enter(at, visit),
+            EventKind::Leave(visit) => self.leave(at, visit),
+            EventKind::Posted(_) | EventKind::Ended(_) => Ok(()), // calls tell that
+            EventKind::RegionBegins(region) => self.marked(at, region, self.otf2.library.enter),
+            EventKind::RegionEnds(region) => self.marked(at, region, self.otf2.library.leave),
         }
     }
 

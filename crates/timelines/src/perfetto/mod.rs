@@ -13,11 +13,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::arguments::{annotate_begin, annotate_lifetime, NAMES, TEXTS};
 use self::fields::{clocks, defaults, event, interned, packet, PACKET};
 use self::tracks::Tracks;
-use crate::definitions::{Definitions, Site};
-use crate::limit::{Cost, Counted};
+use crate::definitions::{Definitions, SiteDefinition};
+use crate::limit::{Cost, CountingWriter};
 use crate::proto::Bytes;
-use crate::rank::{RankEvents, What};
-use crate::shown::Message;
+use crate::rank::{EventKind, RankEvents};
+use crate::shown::MatchedMessage;
 use crate::write::Writer;
 use lapscope_trace::Direction;
 
@@ -29,14 +29,14 @@ const PIECE: usize = 1 << 18;
 
 /// Writes a trace.
 pub struct Perfetto<W> {
-    out: Counted<W>,
+    out: CountingWriter<W>,
     /// By site: number of its call's name.
     names: Vec<u32>,
 }
 
 impl<W: Write> Perfetto<W> {
     pub fn new(out: W) -> Perfetto<W> {
-        Perfetto { out: Counted::new(out), names: Vec::new() }
+        Perfetto { out: CountingWriter::new(out), names: Vec::new() }
     }
 }
 
@@ -60,10 +60,10 @@ impl<W: Write> Writer for Perfetto<W> {
             rank,
             names: &self.names,
             bytes: Bytes::default(),
-            tracks: Tracks::of(rank.place),
+            tracks: Tracks::for_rank(rank.place),
             number: rank.place as u64 + NODES_SEQUENCE + 1,
             at: 0,
-            known: Known::default(),
+            known: Interned::default(),
             pending: 0,
             sending: 0,
         };
@@ -98,7 +98,7 @@ fn describe(bytes: &mut Bytes, sequence: u64, fill: impl FnOnce(&mut Bytes)) {
 
 /// What a sequence has interned: numbers are the same in all sequences, and each says those that it uses.
 #[derive(Default)]
-struct Known {
+struct Interned {
     names: FxHashSet<u32>,
     sites: FxHashSet<u32>,
 }
@@ -131,7 +131,7 @@ fn intern(data: &mut Bytes, field: u32, iid: u64, value: &str) {
 }
 
 /// Without a file its function stands with what is known of it.
-fn intern_site(data: &mut Bytes, number: u32, site: &Site) {
+fn intern_site(data: &mut Bytes, number: u32, site: &SiteDefinition) {
     let function = site.function.as_ref().filter(|_| site.file.is_some());
     data.nest(interned::SOURCE_LOCATION, |entry| {
         entry.uint(interned::IID, u64::from(number) + 1);
@@ -161,7 +161,7 @@ fn snapshot_clocks(snapshot: &mut Bytes, at: u64) {
 }
 
 /// The message that an endpoint is that end of.
-fn message(rank: &RankEvents<'_>, endpoint: u32, end: Direction) -> Option<Message> {
+fn message(rank: &RankEvents<'_>, endpoint: u32, end: Direction) -> Option<MatchedMessage> {
     let is_end = rank.operation_of(endpoint).direction == end;
     let half = is_end.then(|| rank.trace.half(rank.place, endpoint as usize))?;
     rank.shown.message(rank.trace, &half)
@@ -185,7 +185,7 @@ struct Sequence<'a> {
     number: u64,
     /// Of the last packet.
     at: u64,
-    known: Known,
+    known: Interned,
     pending: i64,
     sending: i64,
 }
@@ -244,14 +244,14 @@ impl Sequence<'_> {
     }
 
     #[inline]
-    fn event(&mut self, at: u64, what: What) {
+    fn event(&mut self, at: u64, what: EventKind) {
         match what {
-            What::Enter(visit) => self.enter(at, visit),
-            What::Leave(visit) => self.leave(at, visit),
-            What::Posted(lifetime) => self.lifetime(at, lifetime, true),
-            What::Ended(lifetime) => self.lifetime(at, lifetime, false),
-            What::RegionBegins(region) => self.region(at, region, true),
-            What::RegionEnds(region) => self.region(at, region, false),
+            EventKind::Enter(visit) => self.enter(at, visit),
+            EventKind::Leave(visit) => self.leave(at, visit),
+            EventKind::Posted(lifetime) => self.lifetime(at, lifetime, true),
+            EventKind::Ended(lifetime) => self.lifetime(at, lifetime, false),
+            EventKind::RegionBegins(region) => self.region(at, region, true),
+            EventKind::RegionEnds(region) => self.region(at, region, false),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    pub fn of(place: usize) -> Tracks {
+    pub fn for_rank(place: usize) -> Tracks {
         Tracks { place: place as u64 }
     }
 
@@ -76,7 +76,7 @@ pub(super) fn thread(out: &mut Bytes, run: &Definitions, place: usize, thread: u
     };
     // ranks in their order, further threads behind all first ones
     let number = 1 + place + usize::from(thread) * run.ranks.len();
-    out.uint(track::UUID, Tracks::of(place).thread(thread));
+    out.uint(track::UUID, Tracks::for_rank(place).thread(thread));
     out.uint(track::PARENT, NODES + u64::from(*node));
     out.nest(track::THREAD, |out| {
         out.uint(track::THREAD_PID, pid(*node as usize));
@@ -86,21 +86,21 @@ pub(super) fn thread(out: &mut Bytes, run: &Definitions, place: usize, thread: u
 }
 
 pub(super) fn lane(out: &mut Bytes, place: usize, lane: u32) {
-    let tracks = Tracks::of(place);
+    let tracks = Tracks::for_rank(place);
     out.uint(track::UUID, tracks.lane(lane));
     out.uint(track::PARENT, tracks.thread(0));
     out.text(track::NAME, "requests");
 }
 
 pub(super) fn regions(out: &mut Bytes, place: usize, of_steps: bool) {
-    let tracks = Tracks::of(place);
+    let tracks = Tracks::for_rank(place);
     out.uint(track::UUID, tracks.regions(of_steps));
     out.uint(track::PARENT, tracks.thread(0));
     out.text(track::NAME, if of_steps { "steps" } else { "regions" });
 }
 
 pub(super) fn counters(place: usize) -> [(u64, &'static str, u64); 2] {
-    let tracks = Tracks::of(place);
+    let tracks = Tracks::for_rank(place);
     [
         (tracks.pending(), "requests pending", track::COUNT),
         (tracks.bytes(), "bytes being sent", track::SIZE_BYTES),
@@ -109,7 +109,7 @@ pub(super) fn counters(place: usize) -> [(u64, &'static str, u64); 2] {
 
 pub(super) fn counter(out: &mut Bytes, place: usize, (uuid, name, unit): (u64, &str, u64)) {
     out.uint(track::UUID, uuid);
-    out.uint(track::PARENT, Tracks::of(place).thread(0));
+    out.uint(track::PARENT, Tracks::for_rank(place).thread(0));
     out.text(track::NAME, name);
     out.nest(track::COUNTER, |counter| counter.uint(track::COUNTER_UNIT, unit));
 }
@@ -122,7 +122,7 @@ mod tests {
     fn no_two_tracks_are_one() {
         let mut all: Vec<u64> = vec![NODES, NODES + 1];
         for place in [0, 1, 9_999] {
-            let tracks = Tracks::of(place);
+            let tracks = Tracks::for_rank(place);
             all.extend([tracks.pending(), tracks.bytes()]);
             all.extend([true, false].map(|of_steps| tracks.regions(of_steps)));
             all.extend([0, 1, 4_091].map(|thread| tracks.thread(thread)));

@@ -58,13 +58,13 @@ pub struct Arms<S> {
     /// For each site, by the number of the pair.
     cells: Vec<FxHashMap<i64, CellPair>>,
     distances: Distances,
-    posts: Vec<Post>,
+    posts: Vec<ArmPost>,
     windows: Vec<OverlapWindow>,
     shares: Shares,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Post {
+struct ArmPost {
     moment: i64,
     site: u32,
     is_on: bool,
@@ -98,7 +98,7 @@ impl<S: Copy + Eq + Hash> Arms<S> {
     pub fn add(&mut self, request: Posted<S>) {
         let site = self.site(request.site);
         let Posted { is_on, moment, .. } = request;
-        self.posts.push(Post { moment, site, is_on });
+        self.posts.push(ArmPost { moment, site, is_on });
         if let Some(end) = request.until.filter(|_| is_on) {
             self.windows.push(OverlapWindow { begin: moment, end, site });
         }
@@ -139,7 +139,7 @@ impl<S: Copy + Eq + Hash> Arms<S> {
                 self.distances.add(post.moment - before);
             }
         }
-        self.shares = Shares::of(&std::mem::take(&mut self.windows));
+        self.shares = Shares::measure(&std::mem::take(&mut self.windows));
         self
     }
 

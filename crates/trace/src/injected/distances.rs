@@ -18,7 +18,7 @@ impl Default for Distances {
 
 impl Distances {
     /// Of all posts of a place.
-    pub fn of(mut posts: Vec<i64>) -> Distances {
+    pub fn between(mut posts: Vec<i64>) -> Distances {
         let mut distances = Distances::default();
         posts.sort_unstable();
         posts.windows(2).for_each(|pair| distances.add(pair[1] - pair[0]));
@@ -58,23 +58,23 @@ mod tests {
     fn a_step_is_neither_a_burst_nor_a_pause() {
         let bursts =
             (0..10).flat_map(|step| (0..60).map(move |post| step * 1_000_000 + post * 100));
-        assert_eq!(Distances::of(bursts.collect()).usual(), Some(Nanos(1_000_000 - 5_900)));
+        assert_eq!(Distances::between(bursts.collect()).usual(), Some(Nanos(1_000_000 - 5_900)));
         let paused = (0..30).map(|step| step * 100 + i64::from(step > 20) * 20_000);
-        assert_eq!(Distances::of(paused.collect()).usual(), Some(Nanos(100)));
-        assert_eq!(Distances::of(vec![5]).usual(), None);
+        assert_eq!(Distances::between(paused.collect()).usual(), Some(Nanos(100)));
+        assert_eq!(Distances::between(vec![5]).usual(), None);
         assert_eq!(Distances::default().usual(), None);
     }
 
     #[test]
     fn ranks_are_added_up() {
-        let mut both = Distances::of(vec![0, 100, 200]);
-        both.merge(&Distances::of(vec![0, 120, 5_000, 5_120]));
+        let mut both = Distances::between(vec![0, 100, 200]);
+        both.merge(&Distances::between(vec![0, 120, 5_000, 5_120]));
         assert_eq!(
             both.usual(),
             Some(Nanos(4_880)),
             "it comes once, but so does nothing else often"
         );
-        both.merge(&Distances::of((0..40).map(|step| step * 110).collect()));
+        both.merge(&Distances::between((0..40).map(|step| step * 110).collect()));
         assert_eq!(both.usual(), Some(Nanos((200 + 240 + 39 * 110) / 43)));
     }
 }

@@ -22,7 +22,7 @@ pub struct Shares(FxHashMap<(u32, u32), f64>);
 
 impl Shares {
     /// Of one rank's windows.
-    pub fn of(windows: &[OverlapWindow]) -> Shares {
+    pub fn measure(windows: &[OverlapWindow]) -> Shares {
         let mut events: Vec<(i64, bool, u32)> = Vec::with_capacity(2 * windows.len());
         for window in windows.iter().filter(|window| window.begin < window.end) {
             events.push((window.end, false, window.site));
@@ -90,7 +90,7 @@ mod tests {
             OverlapWindow { begin: 0, end: 30, site: 0 },
             OverlapWindow { begin: 10, end: 40, site: 1 },
         ];
-        let shares = Shares::of(&windows);
+        let shares = Shares::measure(&windows);
         assert_eq!(
             shares.0,
             FxHashMap::from_iter([((0, 0), 10.0), ((1, 0), 10.0), ((1, 1), 20.0)])
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn requests_share_not_sites() {
         let window = |site| OverlapWindow { begin: 5, end: 35, site };
-        let shares = Shares::of(&[window(0), window(0), window(1)]);
+        let shares = Shares::measure(&[window(0), window(0), window(1)]);
         assert_eq!(shares.0, FxHashMap::from_iter([((1, 0), 20.0), ((1, 1), 10.0)]));
     }
 }

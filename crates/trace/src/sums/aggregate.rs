@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::stretch::{Untold, Window, Windows};
+use crate::stretch::{TimeRange, Untold, Windows};
 use crate::sums::cell::{request_window, CallCell};
 use crate::sums::measures::MeasureSums;
-use lapscope_data::db::{scan, Database, DbError, Definitions, RowSink};
+use lapscope_data::db::{scan, Database, DbError, FileDefinitions, RowSink};
 use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
     TallyRow,
@@ -19,7 +19,7 @@ use lapscope_data::places::{OfFile, SiteId};
 /// What the calls of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CellKey {
-    /// Index into [`Definitions::ranks`].
+    /// Index into [`FileDefinitions::ranks`].
     pub rank: u32,
     pub site: SiteId,
     pub kind: Kind,
@@ -49,7 +49,7 @@ impl FileSums {
     pub fn read(
         database: &Database,
         of_file: OfFile<'_>,
-        definitions: &mut Definitions,
+        definitions: &mut FileDefinitions,
         windows: Option<&Windows>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<FileSums, DbError> {
@@ -86,7 +86,7 @@ pub struct Aggregator<'p> {
     possible_overlap: Vec<Nanos>,
     completion: Completion,
     /// For each rank of the file what counts; `None`: all of it.
-    windows: Option<Vec<Window>>,
+    windows: Option<Vec<TimeRange>>,
     untold: Untold,
 }
 
@@ -103,7 +103,7 @@ struct Completion {
 }
 
 impl<'p> Aggregator<'p> {
-    pub fn new(of_file: OfFile<'p>, definitions: &Definitions) -> Self {
+    pub fn new(of_file: OfFile<'p>, definitions: &FileDefinitions) -> Self {
         Aggregator {
             of_file,
             ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.key, index)).collect(),
@@ -211,7 +211,7 @@ impl RowSink for Aggregator<'_> {
             size_class: bytes.size_class(),
             is_unsuccessful: false,
         });
-        self.operations.insert(operation.id, Operation { cell, bytes });
+        self.operations.insert(operation.id, CountedOperation { cell, bytes });
         if let Some(receive) = operation.receive_id {
             self.receives.insert(operation.id, receive);
         }
@@ -274,7 +274,7 @@ impl RowSink for Aggregator<'_> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Operation {
+struct CountedOperation {
     cell: u32,
     bytes: Bytes,
 }
@@ -283,12 +283,12 @@ struct Operation {
 #[derive(Debug, Default)]
 struct Operations {
     first: i64,
-    dense: Vec<Operation>,
-    sparse: FxHashMap<i64, Operation>,
+    dense: Vec<CountedOperation>,
+    sparse: FxHashMap<i64, CountedOperation>,
 }
 
 impl Operations {
-    fn insert(&mut self, id: i64, operation: Operation) {
+    fn insert(&mut self, id: i64, operation: CountedOperation) {
         if self.dense.is_empty() {
             self.first = id;
         }
@@ -299,7 +299,7 @@ impl Operations {
         }
     }
 
-    fn get(&self, id: i64) -> Option<Operation> {
+    fn get(&self, id: i64) -> Option<CountedOperation> {
         let index = usize::try_from(id.wrapping_sub(self.first)).ok();
         index.and_then(|index| self.dense.get(index)).or_else(|| self.sparse.get(&id)).copied()
     }

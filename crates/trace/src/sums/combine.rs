@@ -6,7 +6,7 @@ use crate::stretch::Untold;
 use crate::sums::aggregate::FileSums;
 use crate::sums::cell::CallCell;
 use crate::sums::measures::{Counter, Measure, MeasureSums};
-use lapscope_data::db::Definitions;
+use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::{Category, Kind, Nanos, Rank, RankInfo};
 use lapscope_data::places::{Interner, Places, SiteId};
 
@@ -52,7 +52,7 @@ impl RunSums {
     }
 
     /// Combines files; the answer does not depend on their order, nor on how ranks are spread over them.
-    pub fn combine(places: Arc<Places>, files: Vec<(Definitions, FileSums)>) -> RunSums {
+    pub fn combine(places: Arc<Places>, files: Vec<(FileDefinitions, FileSums)>) -> RunSums {
         let mut run = RunSums { places, ..RunSums::default() };
         let mut counters = Interner::<Counter>::default();
         for (definitions, sums) in files {

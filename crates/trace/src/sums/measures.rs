@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use rusqlite::Connection;
 
-use crate::stretch::Window;
-use lapscope_data::db::Definitions;
+use crate::stretch::TimeRange;
+use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::{RankInfo, RankKey, Text};
 use lapscope_data::places::{OfFile, SiteId};
 
@@ -68,9 +68,9 @@ impl MeasureSums {
     /// What SQLite says of a damaged file.
     pub fn read(
         connection: &Connection,
-        definitions: &Definitions,
+        definitions: &FileDefinitions,
         of_file: OfFile<'_>,
-        windows: Option<Vec<Window>>,
+        windows: Option<Vec<TimeRange>>,
     ) -> rusqlite::Result<Self> {
         let found = MeasureSums::default();
         let mut reader = Reader { connection, definitions, of_file, windows, found };
@@ -78,26 +78,28 @@ impl MeasureSums {
             for (quantity, value) in
                 [(Quantity::User, "c.user_ns"), (Quantity::System, "c.system_ns")]
             {
-                reader.add(&Source::of_calls("call c", value), &[], |_| quantity)?;
-                reader.add(&Source::of_shares("", value), &[], |_| quantity)?;
+                reader.add(&SumSource::of_calls("call c", value), &[], |_| quantity)?;
+                reader.add(&SumSource::of_shares("", value), &[], |_| quantity)?;
             }
         }
         let numbers = reader.read_counters()?;
         if !numbers.is_empty() {
-            let of_calls =
-                Source::of_calls("call_counter k JOIN call c ON c.id = k.call_row_id", "k.value");
+            let of_calls = SumSource::of_calls(
+                "call_counter k JOIN call c ON c.id = k.call_row_id",
+                "k.value",
+            );
             let of_shares =
-                Source::of_shares("JOIN call_counter k ON k.call_row_id = c.id", "k.value");
+                SumSource::of_shares("JOIN call_counter k ON k.call_row_id = c.id", "k.value");
             reader.add(&of_calls, &numbers, Quantity::InCalls)?;
             reader.add(&of_shares, &numbers, Quantity::InCalls)?;
-            reader.add(&Source::of_overlap_windows(), &numbers, Quantity::InOverlapWindows)?;
+            reader.add(&SumSource::of_overlap_windows(), &numbers, Quantity::InOverlapWindows)?;
         }
         Ok(reader.found)
     }
 }
 
 /// Where a sum comes from, in terms of SQL.
-struct Source {
+struct SumSource {
     tables: String,
     /// The table whose operation says where.
     place: &'static str,
@@ -107,14 +109,14 @@ struct Source {
     moment: &'static str,
 }
 
-impl Source {
-    fn of_calls(tables: &str, value: &'static str) -> Source {
+impl SumSource {
+    fn of_calls(tables: &str, value: &'static str) -> SumSource {
         let (tables, sum) = (tables.to_owned(), format!("sum({value})"));
-        Source { tables, place: "c", value, sum, moment: "c.begin_ns" }
+        SumSource { tables, place: "c", value, sum, moment: "c.begin_ns" }
     }
 
-    fn of_shares(more: &str, value: &'static str) -> Source {
-        Source {
+    fn of_shares(more: &str, value: &'static str) -> SumSource {
+        SumSource {
             tables: format!("request r JOIN call c ON c.id = r.completion_id {more}"),
             place: "r",
             value,
@@ -123,8 +125,8 @@ impl Source {
         }
     }
 
-    fn of_overlap_windows() -> Source {
-        Source {
+    fn of_overlap_windows() -> SumSource {
+        SumSource {
             tables: "request_counter k JOIN request r ON r.id = k.request_id
                      LEFT JOIN call c ON c.id = r.completion_id"
                 .to_owned(),
@@ -138,10 +140,10 @@ impl Source {
 
 struct Reader<'a> {
     connection: &'a Connection,
-    definitions: &'a Definitions,
+    definitions: &'a FileDefinitions,
     of_file: OfFile<'a>,
     /// For each rank of the file what counts; `None`: all of it.
-    windows: Option<Vec<Window>>,
+    windows: Option<Vec<TimeRange>>,
     found: MeasureSums,
 }
 
@@ -174,7 +176,7 @@ impl Reader<'_> {
     /// As SQL, what leaves of the rows of `o` those whose moment is in their rank's window: a table of windows, and a join with it.
     fn only_counted(&self, moment: &str) -> (String, String) {
         let Some(windows) = &self.windows else { return Default::default() };
-        let of_rank = |(info, (begin, end)): (&RankInfo, &Window)| {
+        let of_rank = |(info, (begin, end)): (&RankInfo, &TimeRange)| {
             format!("({}, {}, {})", info.key.0, begin.0, end.0)
         };
         let all: Vec<String> = self.definitions.ranks.iter().zip(windows).map(of_rank).collect();
@@ -189,11 +191,11 @@ impl Reader<'_> {
     /// of none.
     fn add(
         &mut self,
-        source: &Source,
+        source: &SumSource,
         numbers: &[(RankKey, i64, usize)],
         quantity: impl Fn(usize) -> Quantity,
     ) -> rusqlite::Result<()> {
-        let Source { tables, place, value, sum, moment } = source;
+        let SumSource { tables, place, value, sum, moment } = source;
         let (windows, join) = self.only_counted(moment);
         let number = if numbers.is_empty() { "NULL" } else { "k.number" };
         let mut statement = self.connection.prepare(&format!(

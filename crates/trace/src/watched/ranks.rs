@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use lapscope_data::db::{
-    for_each_file, read_left_out, read_watchers, Configuration, Database, DbError, Definitions,
-    Settings,
+    for_each_file, read_left_out, read_watchers, Configuration, Database, DbError, FileDefinitions,
+    ValuesByName,
 };
 use lapscope_data::model::{Nanos, Rank, RankKey, Watcher};
 
@@ -35,7 +35,7 @@ pub struct RankWatching {
 pub struct FileWatching {
     pub ranks: Vec<RankWatching>,
     pub left_out: Vec<LeftOut>,
-    pub options: Settings,
+    pub options: ValuesByName,
 }
 
 /// Of these ranks, or of all where none is named; also why some files could not be read.
@@ -51,7 +51,7 @@ pub fn read_ranks(databases: &[PathBuf], ranks: &[Rank]) -> (Vec<FileWatching>, 
 
 fn read_file(
     database: &Database,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     wanted: &[Rank],
 ) -> rusqlite::Result<FileWatching> {
     let infos = definitions.ranks.iter();
@@ -69,7 +69,7 @@ fn read_file(
     let ranks = ranks.collect();
     let left_out = read_left_out(database)?.into_iter().filter(|it| has(it.rank));
     let left_out = left_out.map(|it| LeftOut { reason: it.reason, buffers: it.buffers });
-    Ok(FileWatching { ranks, left_out: left_out.collect(), options: Settings::new() })
+    Ok(FileWatching { ranks, left_out: left_out.collect(), options: ValuesByName::new() })
 }
 
 /// Buffers and words by rank.

@@ -1,6 +1,6 @@
 //! What is known of one buffer: when the words of it that were watched were needed, or ready.
 
-use super::seen::Seen;
+use super::seen::TimeBounds;
 
 /// Bytes of a word, by which data are counted.
 pub const WORD_BYTES: u64 = 8;
@@ -11,7 +11,7 @@ pub struct Word {
     /// Where it is in the buffer: 0 is the first word, 1 the last.
     pub position: f64,
     /// Application time from the completion to the first touch, or from the last write to the post.
-    pub away: Seen,
+    pub away: TimeBounds,
 }
 
 /// The watched words of one request's buffer.
@@ -24,7 +24,7 @@ pub struct Buffer {
 
 impl Word {
     /// `offset` of a word in a buffer of so many bytes. Words begin at multiples of eight, buffers may begin elsewhere.
-    pub fn at(offset: u64, bytes: u64, away: Seen) -> Word {
+    pub fn at(offset: u64, bytes: u64, away: TimeBounds) -> Word {
         let position = if offset < WORD_BYTES {
             0.0
         } else if offset + 2 * WORD_BYTES > bytes {
@@ -61,7 +61,7 @@ impl Buffer {
     }
 
     /// When its worst word was needed, or ready, of those that were watched.
-    pub fn least(&self) -> Option<Seen> {
-        self.words.iter().map(|word| word.away).reduce(Seen::min)
+    pub fn least(&self) -> Option<TimeBounds> {
+        self.words.iter().map(|word| word.away).reduce(TimeBounds::min)
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::graph::{Need, Target};
-use super::job::Place;
+use super::job::OpenAt;
 use super::messages::{Flow, LaneKey, ANY};
 use super::needs::{Reason, Why};
 use super::words::Words;
-use super::Found;
+use super::HangEvidence;
 use lapscope_data::state::OpenOperation;
 
 /// How a message differs from the one that is waited for.
@@ -27,11 +27,11 @@ pub struct Candidate {
     /// Whether it is likely meant: the program did not use both before.
     pub is_near: bool,
     /// An open send of it.
-    pub open: Option<Place>,
+    pub open: Option<OpenAt>,
 }
 
 /// Those for a receive that waits in vain, the nearest first.
-pub fn candidates(found: &Found<'_>, need: &Need<Why>) -> Vec<Candidate> {
+pub fn candidates(found: &HangEvidence<'_>, need: &Need<Why>) -> Vec<Candidate> {
     let Some(wanted) = received(found, need) else { return Vec::new() };
     let rank = found.job.rank(need.why.place.0).rank;
     let source_sends_no_more = match need.target {
@@ -58,7 +58,7 @@ pub fn candidates(found: &Found<'_>, need: &Need<Why>) -> Vec<Candidate> {
 }
 
 /// Whether all that a rank waits for are calls that everybody makes: who comes to them has done before what it was to do.
-fn is_past_sending(found: &Found<'_>, at: usize) -> bool {
+fn is_past_sending(found: &HangEvidence<'_>, at: usize) -> bool {
     let mut needs = found.graph.nodes_of(at).iter().flat_map(|it| &it.needs);
     let is_meeting =
         |it: &Need<Why>| matches!(it.why.reason, Reason::Meeting(_) | Reason::Finalize);
@@ -67,7 +67,7 @@ fn is_past_sending(found: &Found<'_>, at: usize) -> bool {
 }
 
 /// The receive that a need is about.
-fn received<'a>(found: &Found<'a>, need: &Need<Why>) -> Option<&'a OpenOperation> {
+fn received<'a>(found: &HangEvidence<'a>, need: &Need<Why>) -> Option<&'a OpenOperation> {
     let whole = found.job.operation(need.why.place)?;
     let receive = whole.receive.as_deref().unwrap_or(whole);
     (need.why.reason == Reason::Receive).then_some(receive)

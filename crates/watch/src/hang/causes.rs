@@ -7,30 +7,30 @@ use rustc_hash::FxHashSet;
 use super::collectives::{GroupKey, Mismatch};
 use super::graph::{circles, Goers, Need, Target};
 use super::needs::{Reason, Why};
-use super::{Found, Place};
+use super::{HangEvidence, ThreadIndex};
 use lapscope_data::state::Condition;
 
 /// Those who stand, and what is at the end of what they wait for.
 #[derive(Debug, Default)]
-pub struct Causes {
+pub struct HangCauses {
     /// Places in the graph's nodes.
     pub standing: Vec<usize>,
     /// Ranks that are dead, and whoever waits straight for one, by a node and its need.
-    pub dead: Cause,
+    pub dead: HangCause,
     /// Ranks that have left, likewise.
-    pub left: Cause,
+    pub left: HangCause,
     pub mismatches: Vec<Mismatch>,
     /// Circles of nodes; each waits by the need for the next.
     pub circles: Vec<Vec<(usize, Need<Why>)>>,
 }
 
 #[derive(Debug, Default)]
-pub struct Cause {
+pub struct HangCause {
     pub culprits: BTreeSet<usize>,
     pub waiters: Vec<(usize, Need<Why>)>,
 }
 
-impl Cause {
+impl HangCause {
     fn add(&mut self, culprits: &[usize], node: usize, need: Need<Why>) {
         if !culprits.is_empty() {
             self.culprits.extend(culprits);
@@ -47,13 +47,13 @@ struct JunctionFacts {
     standing: [Option<usize>; 2],
 }
 
-pub fn causes(found: &Found<'_>, goers: &Goers) -> Causes {
+pub fn causes(found: &HangEvidence<'_>, goers: &Goers) -> HangCauses {
     let graph = &found.graph;
     let standing: Vec<usize> = (0..graph.nodes.len()).filter(|&at| !goers.nodes[at]).collect();
     let of_rank = first_standing(found, &standing);
     let facts: Vec<JunctionFacts> =
         graph.junctions.iter().map(|it| junction_facts(found, &it.over, &of_rank)).collect();
-    let mut causes = Causes::default();
+    let mut causes = HangCauses::default();
     let mut groups: FxHashSet<GroupKey> = FxHashSet::default();
     let mut next: Vec<Option<(usize, Need<Why>)>> = vec![None; graph.ranks.len()];
     for &at in &standing {
@@ -94,10 +94,10 @@ pub fn causes(found: &Found<'_>, goers: &Goers) -> Causes {
 }
 
 /// Of each rank that stands, the node that says why: one that stands itself, of a rank that never acts again for others.
-fn first_standing(found: &Found<'_>, standing: &[usize]) -> Vec<Option<usize>> {
+fn first_standing(found: &HangEvidence<'_>, standing: &[usize]) -> Vec<Option<usize>> {
     let mut first = vec![None; found.graph.ranks.len()];
     for &at in standing {
-        let place: &mut Place = &mut first[found.graph.nodes[at].rank];
+        let place: &mut ThreadIndex = &mut first[found.graph.nodes[at].rank];
         *place = place.or(Some(at));
     }
     first
@@ -105,7 +105,7 @@ fn first_standing(found: &Found<'_>, standing: &[usize]) -> Vec<Option<usize>> {
 
 type OfTarget = (Vec<usize>, Vec<usize>, Option<usize>);
 
-fn of_one(found: &Found<'_>, rank: usize, of_rank: &[Option<usize>]) -> OfTarget {
+fn of_one(found: &HangEvidence<'_>, rank: usize, of_rank: &[Option<usize>]) -> OfTarget {
     let JunctionFacts { dead, left, standing } = junction_facts(found, &[rank], of_rank);
     (dead, left, standing[0])
 }
@@ -115,7 +115,11 @@ fn other_than(rank: usize, standing: &[Option<usize>; 2]) -> Option<usize> {
     standing.iter().flatten().copied().find(|&it| it != rank).or(standing[0])
 }
 
-fn junction_facts(found: &Found<'_>, over: &[usize], of_rank: &[Option<usize>]) -> JunctionFacts {
+fn junction_facts(
+    found: &HangEvidence<'_>,
+    over: &[usize],
+    of_rank: &[Option<usize>],
+) -> JunctionFacts {
     let job = found.job;
     let is_exited = |at: usize| job.is_dead(at) && job.rank(at).condition == Condition::Exited;
     let dead = |at: &usize| job.is_dead(*at) && !is_exited(*at);
@@ -130,7 +134,7 @@ fn junction_facts(found: &Found<'_>, over: &[usize], of_rank: &[Option<usize>]) 
 }
 
 /// Of communicators in whose collectives somebody stands.
-fn mismatches(found: &Found<'_>, groups: FxHashSet<GroupKey>) -> Vec<Mismatch> {
+fn mismatches(found: &HangEvidence<'_>, groups: FxHashSet<GroupKey>) -> Vec<Mismatch> {
     let mut groups: Vec<GroupKey> = groups.into_iter().collect();
     groups.sort_unstable();
     let of = |key| found.collectives.mismatch(found.job, key);

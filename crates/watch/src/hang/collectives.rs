@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::job::Job;
-use super::job::{Open, Place};
+use super::job::{Open, OpenAt};
 use super::messages::open_operations;
 use lapscope_data::model::{Needs, Rank};
 use lapscope_data::state::{OpenOperation, Sequence};
@@ -84,7 +84,7 @@ pub struct Mismatch {
 }
 
 /// What a member did with a communicator.
-struct Member<'a> {
+struct MemberProgress<'a> {
     at: usize,
     count: u64,
     sequence: Option<&'a Sequence>,
@@ -92,8 +92,8 @@ struct Member<'a> {
     open: Option<&'a OpenOperation>,
 }
 
-struct Group<'a> {
-    members: Vec<Member<'a>>,
+struct CommunicatorMembers<'a> {
+    members: Vec<MemberProgress<'a>>,
     /// Of ranks, by their places in the job, their places in `members`.
     of_rank: FxHashMap<usize, usize>,
     unseen: usize,
@@ -102,16 +102,16 @@ struct Group<'a> {
 
 /// The collectives of a job.
 pub struct Collectives<'a> {
-    groups: FxHashMap<GroupKey, Group<'a>>,
+    groups: FxHashMap<GroupKey, CommunicatorMembers<'a>>,
     pub meetings: Vec<Meeting>,
     /// Of open collectives, their places in `meetings`.
-    at: FxHashMap<Place, usize>,
+    at: FxHashMap<OpenAt, usize>,
 }
 
 impl<'a> Collectives<'a> {
-    pub fn of(job: &Job<'a>) -> Collectives<'a> {
+    pub fn match_open(job: &Job<'a>) -> Collectives<'a> {
         let waiting = open_collectives(job);
-        let mut groups: FxHashMap<GroupKey, Group<'_>> = FxHashMap::default();
+        let mut groups: FxHashMap<GroupKey, CommunicatorMembers<'_>> = FxHashMap::default();
         for (_, key, _) in &waiting {
             groups.entry(*key).or_insert_with(|| group(job, *key));
         }
@@ -119,7 +119,8 @@ impl<'a> Collectives<'a> {
         let mut numbers: FxHashMap<(GroupKey, u64, Signature), usize> = FxHashMap::default();
         let mut positions = Positions::default();
         for (place, key, operation) in waiting {
-            let Some(position) = positions.of(job, &all.groups[&key], place, operation) else {
+            let Some(position) = positions.position(job, &all.groups[&key], place, operation)
+            else {
                 continue;
             };
             let root = (operation.peer, operation.peer_world);
@@ -137,7 +138,7 @@ impl<'a> Collectives<'a> {
     }
 
     /// Of an open collective; `None`: its communicator's members are not known.
-    pub fn meeting(&self, place: Place) -> Option<usize> {
+    pub fn meeting(&self, place: OpenAt) -> Option<usize> {
         self.at.get(&place).copied()
     }
 
@@ -158,7 +159,7 @@ impl<'a> Collectives<'a> {
     }
 }
 
-impl Member<'_> {
+impl MemberProgress<'_> {
     fn first_kept(&self) -> u64 {
         self.count - self.sequence.map_or(0, |it| it.last.len() as u64)
     }
@@ -187,7 +188,7 @@ impl Member<'_> {
 }
 
 /// Every open call or request that all members of a communicator have to make.
-fn open_collectives<'a>(job: &Job<'a>) -> Vec<(Place, GroupKey, &'a OpenOperation)> {
+fn open_collectives<'a>(job: &Job<'a>) -> Vec<(OpenAt, GroupKey, &'a OpenOperation)> {
     let mut waiting = Vec::new();
     for (at, rank) in job.ranks().iter().enumerate() {
         for (open, operation) in open_operations(job, at) {
@@ -200,7 +201,7 @@ fn open_collectives<'a>(job: &Job<'a>) -> Vec<(Place, GroupKey, &'a OpenOperatio
     waiting
 }
 
-fn group<'a>(job: &Job<'a>, (world, communicator): GroupKey) -> Group<'a> {
+fn group<'a>(job: &Job<'a>, (world, communicator): GroupKey) -> CommunicatorMembers<'a> {
     let members = job.members(communicator).unwrap_or_default();
     let found: Vec<usize> =
         members.iter().filter_map(|&number| job.find(Rank { world, number })).collect();
@@ -213,12 +214,12 @@ fn group<'a>(job: &Job<'a>, (world, communicator): GroupKey) -> Group<'a> {
         };
         let opened = rank.threads.iter().filter_map(|it| it.open.as_ref());
         let open = opened.map(|it| &it.operation).find(is_meant);
-        Member { at, count: sequence.map_or(0, |it| it.count), sequence, open }
+        MemberProgress { at, count: sequence.map_or(0, |it| it.count), sequence, open }
     };
     let is_whole = found.iter().all(|&at| job.rank(at).history.is_whole);
     let of_rank = found.iter().enumerate().map(|(place, &at)| (at, place)).collect();
     let unseen = members.len() - found.len();
-    Group { members: found.iter().map(member).collect(), of_rank, unseen, is_whole }
+    CommunicatorMembers { members: found.iter().map(member).collect(), of_rank, unseen, is_whole }
 }
 
 /// Which position an open collective has; non-blocking ones are looked for from the end of what was begun.
@@ -229,11 +230,11 @@ struct Positions {
 }
 
 impl Positions {
-    fn of(
+    fn position(
         &mut self,
         job: &Job<'_>,
-        group: &Group<'_>,
-        place: Place,
+        group: &CommunicatorMembers<'_>,
+        place: OpenAt,
         operation: &OpenOperation,
     ) -> Option<u64> {
         let (at, open) = place;
@@ -248,7 +249,7 @@ impl Positions {
 
 fn place_requests(
     job: &Job<'_>,
-    member: &Member<'_>,
+    member: &MemberProgress<'_>,
     at: usize,
     communicator: u32,
 ) -> FxHashMap<usize, u64> {
@@ -272,7 +273,7 @@ fn place_requests(
 fn meeting(
     job: &Job<'_>,
     key: GroupKey,
-    group: &Group<'_>,
+    group: &CommunicatorMembers<'_>,
     position: u64,
     signature: Signature,
 ) -> Meeting {
@@ -314,9 +315,9 @@ fn signature(
 
 /// What is kept of each member tells at each position whether it differs from the first one's; a second pass knows the roots that
 /// members of an inter-communicator named behind those that named none.
-fn first_difference(job: &Job<'_>, key: GroupKey, group: &Group<'_>) -> Option<u64> {
+fn first_difference(job: &Job<'_>, key: GroupKey, group: &CommunicatorMembers<'_>) -> Option<u64> {
     let end = group.members.iter().map(|it| it.count + u64::from(it.open.is_some())).max()?;
-    let base = group.members.iter().map(Member::first_kept).min()?;
+    let base = group.members.iter().map(MemberProgress::first_kept).min()?;
     let base = base.max(end.saturating_sub(4 * Sequence::KEPT as u64));
     let length = (end - base) as usize;
     let mut called: Vec<Option<Signature>> = vec![None; length];

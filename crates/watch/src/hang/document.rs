@@ -15,9 +15,9 @@ pub struct Diagnosis {
     /// What else is true, in the order of importance.
     pub further: Vec<Verdict>,
     /// Who is where, the odd ones out first.
-    pub places: Vec<Place>,
+    pub places: Vec<Standing>,
     pub ranks: Vec<RankPlace>,
-    pub waits: Vec<Wait>,
+    pub waits: Vec<ThreadWait>,
     pub unseen: Vec<Unseen>,
     /// What was not seen, and what that means, as sentences.
     pub notes: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Diagnosis {
 /// What is the matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum VerdictKind {
     Dead,
     CollectiveMismatch,
     NoMatch,
@@ -45,7 +45,7 @@ pub enum Kind {
 /// One thing that is the matter.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
-    pub kind: Kind,
+    pub kind: VerdictKind,
     /// Whether nothing that the looks could not see can make it wrong.
     pub certain: bool,
     pub sentence: String,
@@ -70,7 +70,7 @@ pub struct Edge {
 
 /// Ranks that stand at the same place in the same condition.
 #[derive(Debug, Clone, Serialize)]
-pub struct Place {
+pub struct Standing {
     pub condition: Condition,
     /// That they are inside of, or test again and again; `None`: they are outside of MPI.
     pub call: Option<String>,
@@ -138,7 +138,7 @@ pub struct ThreadPlace {
 
 /// What a thread waits for.
 #[derive(Debug, Clone, Serialize)]
-pub struct Wait {
+pub struct ThreadWait {
     pub from: Rank,
     pub thread: u32,
     pub needs: Needs,

@@ -18,7 +18,7 @@ pub enum Open {
 }
 
 /// Who it is of, and what.
-pub type Place = (usize, Open);
+pub type OpenAt = (usize, Open);
 
 /// Two looks at a job.
 pub struct Job<'a> {
@@ -115,7 +115,7 @@ impl<'a> Job<'a> {
     }
 
     /// What is open there.
-    pub fn operation(&self, (at, open): Place) -> Option<&'a OpenOperation> {
+    pub fn operation(&self, (at, open): OpenAt) -> Option<&'a OpenOperation> {
         let rank = self.rank(at);
         match open {
             Open::Request(request) => rank.requests.get(request).map(|it| &it.operation),

@@ -16,7 +16,7 @@ const MOST: usize = 64;
 pub struct Locks(FxHashMap<(i64, u32), Vec<(usize, Lock)>>);
 
 impl Locks {
-    pub fn of(job: &Job<'_>) -> Locks {
+    pub fn collect(job: &Job<'_>) -> Locks {
         let mut held: FxHashMap<(i64, u32), Vec<(usize, Lock)>> = FxHashMap::default();
         for (at, rank) in job.ranks().iter().enumerate() {
             let Rank { world, .. } = rank.rank;

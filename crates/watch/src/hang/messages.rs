@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::job::{Job, Open, Place};
+use super::job::{Job, Open, OpenAt};
 use lapscope_data::model::{Kind, Mode, Rank};
 use lapscope_data::state::{Lane, OpenOperation, OpenRequest, ThreadState};
 
@@ -25,7 +25,7 @@ pub struct Flow {
     pub sent: u64,
     pub received: u64,
     /// Sends that have not ended, the oldest first.
-    pub open: Vec<Place>,
+    pub open: Vec<OpenAt>,
     /// How many open receives got one of it.
     pub matched: u64,
 }
@@ -60,20 +60,20 @@ pub enum Match {
 /// All messages of a job.
 pub struct Messages {
     lanes: Vec<(LaneKey, Flow)>,
-    sends: FxHashMap<Place, Match>,
-    receives: FxHashMap<Place, Match>,
+    sends: FxHashMap<OpenAt, Match>,
+    receives: FxHashMap<OpenAt, Match>,
 }
 
 /// An open receive.
 struct Receive<'a> {
-    place: Place,
+    place: OpenAt,
     operation: &'a OpenOperation,
     is_partitioned: bool,
     takes: bool,
 }
 
 impl Messages {
-    pub fn of(job: &Job<'_>) -> Messages {
+    pub fn match_open(job: &Job<'_>) -> Messages {
         let mut lanes = gather_lanes(job);
         let all: Vec<Vec<Receive<'_>>> =
             (0..job.ranks().len()).map(|at| open_receives(job, at)).collect();
@@ -94,11 +94,11 @@ impl Messages {
         Messages { lanes, sends, receives }
     }
 
-    pub fn send(&self, place: Place) -> Match {
+    pub fn send(&self, place: OpenAt) -> Match {
         self.sends.get(&place).copied().unwrap_or(Match::Perhaps)
     }
 
-    pub fn receive(&self, place: Place) -> Match {
+    pub fn receive(&self, place: OpenAt) -> Match {
         self.receives.get(&place).copied().unwrap_or(Match::Perhaps)
     }
 
@@ -210,7 +210,7 @@ fn match_receives(
     job: &Job<'_>,
     all: &[Vec<Receive<'_>>],
     lanes: &mut [(LaneKey, Flow)],
-) -> FxHashMap<Place, Match> {
+) -> FxHashMap<OpenAt, Match> {
     let mut matches = FxHashMap::default();
     for (receives, rank) in all.iter().zip(job.ranks()) {
         for receive in receives {

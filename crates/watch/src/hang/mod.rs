@@ -29,8 +29,8 @@ use lapscope_data::state::JobState;
 use lapscope_data::symbols::NameFrames;
 
 pub use document::{
-    Activity, Diagnosis, Edge, Kind, Needs, On, Place as Standing, RankPlace, ThreadPlace, Verdict,
-    Wait,
+    Activity, Diagnosis, Edge, Needs, On, RankPlace, Standing, ThreadPlace, ThreadWait, Verdict,
+    VerdictKind,
 };
 
 pub use running::{running, Running, RunningItem};
@@ -42,10 +42,10 @@ use messages::Messages;
 use needs::Why;
 use words::Words;
 
-type Place = Option<usize>;
+type ThreadIndex = Option<usize>;
 
 /// What two looks have found.
-struct Found<'a> {
+struct HangEvidence<'a> {
     job: &'a Job<'a>,
     messages: Messages,
     collectives: Collectives<'a>,
@@ -55,9 +55,9 @@ struct Found<'a> {
 /// Tells from two looks at a job what its ranks wait for. Of a job that has ended, both looks are the same.
 pub fn diagnose(before: &JobState, after: &JobState, names: &mut dyn NameFrames) -> Diagnosis {
     let job = Job::new(before, after);
-    let (messages, collectives) = (Messages::of(&job), Collectives::of(&job));
+    let (messages, collectives) = (Messages::match_open(&job), Collectives::match_open(&job));
     let graph = needs::graph(&job, &messages, &collectives);
-    let found = Found { job: &job, messages, collectives, graph };
+    let found = HangEvidence { job: &job, messages, collectives, graph };
     let mut words = Words::new(&job, names);
     let (mut verdicts, standing) = verdict::verdicts(&found, &mut words);
     let verdict = verdicts.remove(0);

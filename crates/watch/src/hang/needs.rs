@@ -6,7 +6,7 @@ use super::collectives::Collectives;
 use super::document::Activity;
 use super::graph::{Freedom, Graph, Junction, Need, Node, Target};
 use super::job::Job;
-use super::job::{Open, Place};
+use super::job::{Open, OpenAt};
 use super::locks::Locks;
 use super::messages::{Match, Messages, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
@@ -41,7 +41,7 @@ pub enum Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Why {
     pub reason: Reason,
-    pub place: Place,
+    pub place: OpenAt,
 }
 
 pub type WaitNode = Node<Why>;
@@ -71,7 +71,7 @@ pub fn graph(job: &Job<'_>, messages: &Messages, collectives: &Collectives<'_>) 
         of_meetings: FxHashMap::default(),
         crowds: FxHashMap::default(),
         finalizing: FxHashMap::default(),
-        locks: Locks::of(job),
+        locks: Locks::collect(job),
     };
     for at in 0..job.ranks().len() {
         builder.add_rank(at);
@@ -298,7 +298,7 @@ impl Builder<'_> {
         }
     }
 
-    fn send(&self, place: Place, operation: &OpenOperation, is_any: bool) -> Option<WaitNeed> {
+    fn send(&self, place: OpenAt, operation: &OpenOperation, is_any: bool) -> Option<WaitNeed> {
         let mode = self.job.told_by(operation).mode;
         let peer = self.peer(place.0, operation)?;
         let found = self.messages.send(place);
@@ -316,7 +316,7 @@ impl Builder<'_> {
         })
     }
 
-    fn receive(&mut self, place: Place, operation: &OpenOperation) -> Option<WaitNeed> {
+    fn receive(&mut self, place: OpenAt, operation: &OpenOperation) -> Option<WaitNeed> {
         let reason = Reason::Receive;
         let need = |target, is_sure, reason| Need { target, is_sure, why: Why { reason, place } };
         let world = self.job.rank(place.0).rank.world;
@@ -354,7 +354,7 @@ impl Builder<'_> {
         self.job.rank(at).history.is_whole
     }
 
-    fn add_meeting(&mut self, place: Place, operation: &OpenOperation, needs: &mut Vec<WaitNeed>) {
+    fn add_meeting(&mut self, place: OpenAt, operation: &OpenOperation, needs: &mut Vec<WaitNeed>) {
         let job = self.job;
         let Some(number) = self.collectives.meeting(place) else { return };
         let meeting = &self.collectives.meetings[number];
@@ -429,7 +429,7 @@ impl Builder<'_> {
         })
     }
 
-    fn other(&mut self, place: Place, operation: &OpenOperation) -> WaitNeed {
+    fn other(&mut self, place: OpenAt, operation: &OpenOperation) -> WaitNeed {
         let call = self.job.told_by(operation);
         let world = self.job.rank(place.0).rank.world;
         let name = call.name.as_str();

@@ -8,7 +8,7 @@ use lapscope_data::state::{Condition, ThreadState};
 
 /// What a rank does that is not inside of MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outside {
+pub enum OutsideActivity {
     Stopped,
     Asleep,
     /// In a function that MPI calls.
@@ -19,16 +19,16 @@ pub enum Outside {
 }
 
 /// Of a rank that takes part in the job: `None` of what waits inside of MPI, has ended, or tests.
-pub fn outside(job: &Job<'_>, at: usize) -> Option<Outside> {
+pub fn outside(job: &Job<'_>, at: usize) -> Option<OutsideActivity> {
     let rank = job.rank(at);
     if !job.progressed[at] && job.sleeps_within(at).is_some() {
-        return Some(Outside::AsleepWithin);
+        return Some(OutsideActivity::AsleepWithin);
     }
     if rank.is_over() || job.progressed[at] || rank.condition == Condition::Finalizing {
-        return is_stopped(job, at).then_some(Outside::Stopped);
+        return is_stopped(job, at).then_some(OutsideActivity::Stopped);
     }
     if is_stopped(job, at) {
-        return Some(Outside::Stopped);
+        return Some(OutsideActivity::Stopped);
     }
     let is_outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
     let is_held = rank.threads.iter().any(|it| !is_outside(&it));
@@ -39,10 +39,10 @@ pub fn outside(job: &Job<'_>, at: usize) -> Option<Outside> {
     let activities: Vec<Activity> = outside.map(|it| job.activity(at, it)).collect();
     let has = |activity| activities.contains(&activity);
     match () {
-        () if has(Activity::Busy) => Some(Outside::Computes),
+        () if has(Activity::Busy) => Some(OutsideActivity::Computes),
         () if is_held || activities.is_empty() => None,
-        () if has(Activity::Asleep) => Some(Outside::Asleep),
-        () => Some(Outside::Unseen),
+        () if has(Activity::Asleep) => Some(OutsideActivity::Asleep),
+        () => Some(OutsideActivity::Unseen),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{Activity, Place, RankPlace, ThreadPlace};
+use super::document::{Activity, RankPlace, Standing, ThreadPlace};
 use super::job::Job;
 use super::words::Words;
 use lapscope_data::model::Nanos;
@@ -15,14 +15,14 @@ pub fn speaker(rank: &RankState) -> Option<&ThreadState> {
 }
 
 /// What ranks of a group have in common: the condition, the call with its path, the last one outside, what the thread does.
-type Key = (u8, Option<At>, Option<At>, bool, Activity);
+type StandingKey = (u8, Option<At>, Option<At>, bool, Activity);
 
 /// A call and its path.
 type At = (u32, Option<u32>);
 
 /// The smallest group first.
-pub fn places(job: &Job<'_>, words: &mut Words<'_>) -> Vec<Place> {
-    let mut groups: BTreeMap<Key, Place> = BTreeMap::new();
+pub fn places(job: &Job<'_>, words: &mut Words<'_>) -> Vec<Standing> {
+    let mut groups: BTreeMap<StandingKey, Standing> = BTreeMap::new();
     for (at, rank) in job.ranks().iter().enumerate() {
         let thread = speaker(rank);
         let polled = thread.and_then(|it| job.polled(at, it));
@@ -49,7 +49,7 @@ pub fn places(job: &Job<'_>, words: &mut Words<'_>) -> Vec<Place> {
         group.ranks.push(rank.rank);
         group.hosts.push(rank.host.clone());
     }
-    let mut places: Vec<Place> = groups.into_values().collect();
+    let mut places: Vec<Standing> = groups.into_values().collect();
     for place in &mut places {
         place.ranks.sort_unstable();
         place.hosts.sort_unstable();
@@ -70,11 +70,11 @@ fn place(
     called: Option<At>,
     last: Option<At>,
     state: Activity,
-) -> Place {
+) -> Standing {
     let path = called.or(last).and_then(|(_, path)| path);
     let name = |it: At| words.job.call(it.0).name.clone();
     let (call, last_call) = (called.map(name), last.map(name));
-    Place {
+    Standing {
         condition: rank.condition,
         call: call.or((rank.condition == Condition::Finalizing).then(|| "MPI_Finalize".to_owned())),
         polls: false,

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::document::Place;
+use super::document::Standing;
 use super::job::Job;
 use super::rollcall;
 use super::words::Words;
-use crate::pending::{Posted, What};
+use crate::pending::{PendingKind, Posted};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::state::{JobState, OpenOperation, RankState};
 use lapscope_data::symbols::{FrameName, NameFrames};
@@ -17,13 +17,13 @@ pub struct Running {
     /// Open calls before requests, of each rank.
     pub items: Vec<RunningItem>,
     /// Who is where, the odd ones out first.
-    pub places: Vec<Place>,
+    pub places: Vec<Standing>,
 }
 
 /// A call that has not returned, or a request that has not ended.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunningItem {
-    pub what: What,
+    pub what: PendingKind,
     pub rank: Rank,
     pub life: i64,
     pub host: String,
@@ -53,12 +53,13 @@ pub fn running(mut state: JobState, names: &mut dyn NameFrames) -> Running {
     for rank in job.ranks() {
         for thread in &rank.threads {
             if let Some(open) = &thread.open {
-                let about = (What::Call, thread.number, open.begin, 0);
+                let about = (PendingKind::Call, thread.number, open.begin, 0);
                 items.push(item(&job, &mut words, rank, &open.operation, about));
             }
         }
         for request in &rank.requests {
-            let about = (What::Request, request.thread, request.begin, request.unsuccessful_tests);
+            let about =
+                (PendingKind::Request, request.thread, request.begin, request.unsuccessful_tests);
             items.push(item(&job, &mut words, rank, &request.operation, about));
         }
     }
@@ -70,7 +71,7 @@ fn item(
     words: &mut Words<'_>,
     rank: &RankState,
     operation: &OpenOperation,
-    (what, thread, begin, unsuccessful_tests): (What, u32, Nanos, u32),
+    (what, thread, begin, unsuccessful_tests): (PendingKind, u32, Nanos, u32),
 ) -> RunningItem {
     const NO_PEER: i64 = -3;
     let known = |value: i64| (value != NO_PEER).then_some(value);

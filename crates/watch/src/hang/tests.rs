@@ -3,7 +3,7 @@
 mod doubts;
 
 use super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
-use super::{diagnose, Diagnosis, Kind};
+use super::{diagnose, Diagnosis, VerdictKind};
 use lapscope_data::model::Nanos;
 use lapscope_data::state::{Condition, JobState, OpenOperation, Partitions, SystemState};
 
@@ -11,7 +11,7 @@ fn verdict(state: &JobState) -> Diagnosis {
     diagnose(&before(state), state, &mut Lines)
 }
 
-fn kind(state: &JobState) -> (Kind, bool) {
+fn kind(state: &JobState) -> (VerdictKind, bool) {
     let diagnosis = verdict(state);
     (diagnosis.verdict.kind, diagnosis.verdict.certain)
 }
@@ -24,7 +24,10 @@ fn ssends_to_each_other_are_a_deadlock() {
     state.inside(2, operation("MPI_Recv", 0, 5, 30));
     let diagnosis = verdict(&state);
     let verdict = &diagnosis.verdict;
-    assert_eq!((verdict.kind, verdict.certain, verdict.cycle.len()), (Kind::Deadlock, true, 2));
+    assert_eq!(
+        (verdict.kind, verdict.certain, verdict.cycle.len()),
+        (VerdictKind::Deadlock, true, 2)
+    );
     assert_eq!(
         verdict.sentence,
         "Deadlock: rank 0 waits in MPI_Ssend (main x.c:20) for rank 1 to receive the message, tag 5, and rank 1 waits in \
@@ -39,7 +42,7 @@ fn a_standard_send_that_has_not_returned_needs_its_receiver() {
     let mut state = job(2);
     state.inside(0, operation("MPI_Send", 1, 5, 20));
     state.inside(1, operation("MPI_Send", 0, 5, 20));
-    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn sends_that_may_be_eager_make_it_a_perhaps() {
         state.posted(rank, operation("MPI_Irecv", other, 1, 11));
         state.waits(rank, "MPI_Waitall", 12);
     }
-    assert_eq!(kind(&state), (Kind::Slow, false), "each gets the other's message");
+    assert_eq!(kind(&state), (VerdictKind::Slow, false), "each gets the other's message");
     for rank in &mut state.ranks {
         rank.requests.retain(|it| it.operation.call == call("MPI_Isend"));
         rank.requests.push(rank.requests[0].clone());
@@ -58,7 +61,7 @@ fn sends_that_may_be_eager_make_it_a_perhaps() {
     for rank in 0..2 {
         state.waits(rank, "MPI_Waitall", 12);
     }
-    assert_eq!(kind(&state).0, Kind::Deadlock);
+    assert_eq!(kind(&state).0, VerdictKind::Deadlock);
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn a_partition_that_nobody_makes_ready_is_waited_for() {
     }
     state.ranks[0].requests[0].partitions = Some(Partitions { all: 4, ready: 3 });
     let found = verdict(&state).verdict;
-    assert_eq!((found.kind, found.certain), (Kind::Deadlock, false), "{}", found.sentence);
+    assert_eq!((found.kind, found.certain), (VerdictKind::Deadlock, false), "{}", found.sentence);
     assert_eq!(found.ranks, [state.ranks[0].rank]);
     assert!(
         found.sentence.contains("to make all partitions of its MPI_Isend (main x.c:10) ready"),
@@ -79,14 +82,18 @@ fn a_partition_that_nobody_makes_ready_is_waited_for() {
     );
     for partitions in [Partitions { all: 4, ready: 4 }, Partitions { all: 70_000, ready: 65_535 }] {
         state.ranks[0].requests[0].partitions = Some(partitions);
-        assert_eq!(kind(&state), (Kind::Slow, false));
+        assert_eq!(kind(&state), (VerdictKind::Slow, false));
     }
     state.ranks[0].requests[0].partitions = Some(Partitions { all: 4, ready: 3 });
     state.ranks[0].thread_level = 3;
     let mut other = state.ranks[0].threads[0].clone();
     (other.number, other.open) = (1, None);
     state.ranks[0].threads.push(other);
-    assert_ne!(kind(&state).0, Kind::Deadlock, "another thread computes, and may make it ready");
+    assert_ne!(
+        kind(&state).0,
+        VerdictKind::Deadlock,
+        "another thread computes, and may make it ready"
+    );
 }
 
 #[test]
@@ -96,16 +103,16 @@ fn a_rank_that_computes_is_no_deadlock() {
         state.inside(rank, operation("MPI_Barrier", -3, -3, 9));
     }
     let diagnosis = verdict(&state);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Computes, true));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Computes, true));
     assert_eq!(
         diagnosis.verdict.sentence,
         "Rank 0 computes outside of MPI (100.0 % of a processor), and the others wait for it: its last MPI call was MPI_Send \
          (main x.c:3), 90.0 s ago."
     );
     state.ranks[0].threads[0].system = Some(system('S', SECOND));
-    assert_eq!(kind(&state).0, Kind::Asleep);
+    assert_eq!(kind(&state).0, VerdictKind::Asleep);
     state.ranks[0].threads[0].system = Some(system('T', SECOND));
-    assert_eq!(kind(&state).0, Kind::Stopped);
+    assert_eq!(kind(&state).0, VerdictKind::Stopped);
 }
 
 #[test]
@@ -114,7 +121,7 @@ fn all_in_the_same_collective_is_slow() {
     for rank in 0..4 {
         state.inside(rank, operation("MPI_Allreduce", -3, -3, 9));
     }
-    assert_eq!(kind(&state), (Kind::Slow, false));
+    assert_eq!(kind(&state), (VerdictKind::Slow, false));
 }
 
 #[test]
@@ -125,8 +132,8 @@ fn who_goes_on_is_no_deadlock() {
     let mut earlier = before(&state);
     earlier.ranks[1].threads[0].calls -= 1;
     let diagnosis = diagnose(&earlier, &state, &mut Lines);
-    assert_eq!(diagnosis.verdict.kind, Kind::Progress);
-    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    assert_eq!(diagnosis.verdict.kind, VerdictKind::Progress);
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
 }
 
 #[test]
@@ -136,13 +143,13 @@ fn another_tag_is_named() {
     state.inside(0, operation("MPI_Barrier", -3, -3, 21));
     state.inside(1, operation("MPI_Recv", 0, 7, 30));
     let diagnosis = verdict(&state);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::NoMatch, true));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::NoMatch, true));
     assert_eq!(
         diagnosis.verdict.sentence,
         "Rank 1 waits in MPI_Recv (main x.c:30) for a message from rank 0, tag 7, and none was sent; rank 0 sent it a message \
          with tag 17, which no receive is for."
     );
-    assert_eq!(diagnosis.further[0].kind, Kind::Deadlock, "0 waits for 1 in the barrier");
+    assert_eq!(diagnosis.further[0].kind, VerdictKind::Deadlock, "0 waits for 1 in the barrier");
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn another_communicator_is_named() {
     state.inside(0, in_row);
     state.inside(1, operation("MPI_Recv", 0, 7, 30));
     let diagnosis = verdict(&state);
-    assert_eq!(diagnosis.verdict.kind, Kind::NoMatch);
+    assert_eq!(diagnosis.verdict.kind, VerdictKind::NoMatch);
     assert!(diagnosis.verdict.sentence.contains("tag 7 in row by MPI_Ssend (main x.c:20)"));
 }
 
@@ -165,7 +172,7 @@ fn tags_that_both_were_used_before_are_no_mistake() {
     }
     state.inside(0, operation("MPI_Recv", 1, 7, 21));
     state.inside(1, operation("MPI_Recv", 0, 7, 30));
-    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
 }
 
 #[test]
@@ -174,9 +181,9 @@ fn a_message_that_is_there_is_no_hang() {
     state.sent(0, 1, 7, 1);
     state.inside(0, operation("MPI_Recv", 1, 7, 21));
     state.inside(1, operation("MPI_Recv", 0, 7, 30));
-    assert_eq!(kind(&state).0, Kind::Slow);
+    assert_eq!(kind(&state).0, VerdictKind::Slow);
     state.received(1, 0, 7, 1);
-    assert_eq!(kind(&state).0, Kind::Deadlock);
+    assert_eq!(kind(&state).0, VerdictKind::Deadlock);
 }
 
 #[test]
@@ -188,7 +195,7 @@ fn a_wildcard_may_have_what_a_certain_receive_waits_for() {
     state.waits(0, "MPI_Waitany", 12);
     state.inside(1, operation("MPI_Recv", 0, 1, 13));
     state.inside(2, operation("MPI_Recv", 0, 1, 13));
-    assert_eq!(kind(&state).0, Kind::Slow);
+    assert_eq!(kind(&state).0, VerdictKind::Slow);
 }
 
 #[test]
@@ -196,10 +203,10 @@ fn any_source_needs_one_who_can_send() {
     let mut state = job(3);
     state.inside(0, operation("MPI_Recv", -1, 5, 10));
     state.inside(1, operation("MPI_Recv", 0, 5, 11));
-    assert_eq!(kind(&state).0, Kind::Computes, "rank 2 may send");
+    assert_eq!(kind(&state).0, VerdictKind::Computes, "rank 2 may send");
     state.inside(2, operation("MPI_Probe", 0, 5, 12));
     let diagnosis = verdict(&state);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, true));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Deadlock, true));
     let ranks: Vec<i64> = diagnosis.verdict.ranks.iter().map(|it| it.number).collect();
     assert_eq!(ranks, [0, 1, 2], "any of the others could have let rank 0 go on");
     assert_eq!(diagnosis.verdict.cycle.len(), 2, "rank 0 and another, not rank 0 by itself");
@@ -222,13 +229,13 @@ fn a_thread_that_never_called_mpi_may_do_so_yet() {
         kind(&state)
     };
     let of_mpi = of_other("epoll_wait", since_init);
-    assert_eq!(of_mpi, (Kind::Deadlock, true), "a thread of the MPI library");
+    assert_eq!(of_mpi, (VerdictKind::Deadlock, true), "a thread of the MPI library");
     let of_program = of_other("epoll_wait", since_init - SECOND);
-    assert_eq!(of_program, (Kind::Deadlock, false), "it may get what it waits for");
-    assert_eq!(of_other("futex", since_init), (Kind::Deadlock, false), "if nobody wakes it");
-    assert_ne!(of_other("clock_nanosleep", since_init).0, Kind::Deadlock);
+    assert_eq!(of_program, (VerdictKind::Deadlock, false), "it may get what it waits for");
+    assert_eq!(of_other("futex", since_init), (VerdictKind::Deadlock, false), "if nobody wakes it");
+    assert_ne!(of_other("clock_nanosleep", since_init).0, VerdictKind::Deadlock);
     state.ranks[0].other_threads = vec![system('R', SECOND)];
-    assert_ne!(kind(&state).0, Kind::Deadlock);
+    assert_ne!(kind(&state).0, VerdictKind::Deadlock);
 }
 
 #[test]
@@ -239,7 +246,7 @@ fn a_rank_in_finalize_has_left() {
     }
     state.is(2, Condition::Finalizing);
     let diagnosis = verdict(&state);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Left, true));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Left, true));
     assert!(
         diagnosis.verdict.sentence.starts_with("Rank 2 has entered MPI_Finalize"),
         "{}",
@@ -249,9 +256,9 @@ fn a_rank_in_finalize_has_left() {
     for rank in 0..3 {
         state.is(rank, Condition::Killed);
     }
-    assert_ne!(kind(&state).0, Kind::Left);
+    assert_ne!(kind(&state).0, VerdictKind::Left);
     state.inside(2, operation("MPI_Finalize", -3, -3, 9));
-    assert_eq!(kind(&state), (Kind::Left, true));
+    assert_eq!(kind(&state), (VerdictKind::Left, true));
 }
 
 #[test]
@@ -260,7 +267,7 @@ fn a_rank_that_was_killed_is_the_root() {
     state.inside(0, operation("MPI_Recv", 1, 5, 10));
     state.inside(2, operation("MPI_Recv", 0, 5, 10));
     state.is(1, Condition::Killed);
-    assert_eq!(kind(&state), (Kind::Dead, true));
+    assert_eq!(kind(&state), (VerdictKind::Dead, true));
 }
 
 #[test]
@@ -272,9 +279,9 @@ fn a_job_that_was_killed_shows_its_deadlock() {
         state.is(rank, Condition::Killed);
     }
     let diagnosis = diagnose(&state, &state, &mut Lines);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, true));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Deadlock, true));
     state.ranks.iter_mut().for_each(|rank| rank.condition = Condition::Finalized);
-    assert_eq!(diagnose(&state, &state, &mut Lines).verdict.kind, Kind::Ended);
+    assert_eq!(diagnose(&state, &state, &mut Lines).verdict.kind, VerdictKind::Ended);
 }
 
 #[test]
@@ -288,7 +295,7 @@ fn collectives_in_another_order_are_a_mismatch() {
     let diagnosis = verdict(&state);
     assert_eq!(
         (diagnosis.verdict.kind, diagnosis.verdict.certain),
-        (Kind::CollectiveMismatch, true)
+        (VerdictKind::CollectiveMismatch, true)
     );
     assert_eq!(
         diagnosis.verdict.sentence,
@@ -307,7 +314,7 @@ fn different_roots_are_a_mismatch() {
     state.ranks[0].threads[0].open = None;
     state.inside(0, operation("MPI_Barrier", -3, -3, 13));
     let diagnosis = verdict(&state);
-    assert_eq!(diagnosis.verdict.kind, Kind::CollectiveMismatch);
+    assert_eq!(diagnosis.verdict.kind, VerdictKind::CollectiveMismatch);
     let said = format!("{} {:?}", diagnosis.verdict.sentence, diagnosis.waits);
     let words = ["name different roots", "for ranks 0-1 to call it, with the same root"];
     assert!(words.iter().all(|words| said.contains(words)), "{said}");
@@ -322,7 +329,7 @@ fn communicators_in_another_order_are_a_mismatch() {
     let diagnosis = verdict(&state);
     assert_eq!(
         (diagnosis.verdict.kind, diagnosis.verdict.certain),
-        (Kind::CollectiveMismatch, true)
+        (VerdictKind::CollectiveMismatch, true)
     );
     assert_eq!(diagnosis.verdict.cycle.len(), 2);
 }
@@ -335,11 +342,11 @@ fn nonblocking_collectives_stand_by_their_order() {
         state.posted(rank, operation("MPI_Ibarrier", -3, -3, 9));
         state.waits(rank, "MPI_Wait", 10);
     }
-    assert_eq!(kind(&state).0, Kind::Slow);
+    assert_eq!(kind(&state).0, VerdictKind::Slow);
     state.ranks[1].history.collectives[0].last[1].call = call("MPI_Allreduce");
     state.ranks[1].requests.clear();
     state.inside(1, operation("MPI_Recv", 0, 5, 11));
-    assert_eq!(kind(&state).0, Kind::CollectiveMismatch);
+    assert_eq!(kind(&state).0, VerdictKind::CollectiveMismatch);
 }
 
 #[test]
@@ -348,14 +355,14 @@ fn communicators_windows_and_files_gather_all() {
         let mut state = job(2);
         state.inside(0, operation(name, -3, -3, 9));
         state.inside(1, operation("MPI_Recv", 0, 5, 11));
-        assert_eq!(kind(&state), (Kind::Deadlock, true), "{name}");
+        assert_eq!(kind(&state), (VerdictKind::Deadlock, true), "{name}");
     }
     let mut state = job(2);
     state.inside(0, operation("MPI_File_write", -3, -3, 9));
     state.inside(1, operation("MPI_Recv", 0, 5, 11));
-    assert_eq!(kind(&state).0, Kind::Slow, "a slow disk");
+    assert_eq!(kind(&state).0, VerdictKind::Slow, "a slow disk");
     state.inside(0, operation("MPI_Win_lock", 1, -3, 9));
-    assert_eq!(kind(&state), (Kind::Deadlock, false), "who holds the lock is not recorded");
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, false), "who holds the lock is not recorded");
 }
 
 #[test]
@@ -369,7 +376,7 @@ fn a_rank_that_tests_in_vain_is_perhaps_in_a_circle() {
     let mut earlier = before(&state);
     (earlier.ranks[0].threads[0].calls, earlier.ranks[0].threads[0].unsuccessful_tests) = (12, 2);
     let diagnosis = diagnose(&earlier, &state, &mut Lines);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, false));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Deadlock, false));
     assert!(
         diagnosis.verdict.sentence.contains("rank 0 tests in vain"),
         "{}",
@@ -383,11 +390,11 @@ fn another_thread_may_still_act() {
     state.inside(0, operation("MPI_Recv", 1, 5, 10));
     state.inside(1, operation("MPI_Recv", 0, 5, 10));
     state.ranks[0].threads.push(thread(1));
-    assert_eq!(kind(&state), (Kind::Deadlock, true), "only one thread may call MPI");
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, true), "only one thread may call MPI");
     state.ranks[0].thread_level = 3;
-    assert_eq!(kind(&state).0, Kind::Computes);
+    assert_eq!(kind(&state).0, VerdictKind::Computes);
     state.ranks[0].threads[1].system = Some(system('S', 0));
-    assert_eq!(kind(&state), (Kind::Deadlock, false));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, false));
 }
 
 #[test]
@@ -396,7 +403,7 @@ fn what_is_unseen_may_act() {
     state.inside(0, operation("MPI_Recv", 1, 5, 10));
     state.ranks.truncate(1);
     let diagnosis = verdict(&state);
-    assert_eq!(diagnosis.verdict.kind, Kind::Slow);
+    assert_eq!(diagnosis.verdict.kind, VerdictKind::Slow);
     assert!(diagnosis.notes[0].starts_with("1 of 2 ranks cannot be seen"));
 }
 
@@ -412,7 +419,7 @@ fn ten_thousand_ranks_are_quick() {
     state.inside(0, operation("MPI_Recv", 7, 5, 10));
     let earlier = before(&state);
     let diagnosis = diagnose(&earlier, &state, &mut Lines);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, true));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Deadlock, true));
     assert_eq!(diagnosis.verdict.cycle.len(), 2);
     assert_eq!(diagnosis.places[0].ranks.len(), 1);
     assert_eq!(diagnosis.verdict.ranks.len(), 2);

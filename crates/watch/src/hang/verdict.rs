@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 
 use self::sentence::{capital, other_threads, verdict};
 use super::collectives::Meeting;
-use super::document::{Kind, Verdict};
+use super::document::{Verdict, VerdictKind};
 use super::graph::{Doubt, Freedom};
 use super::job::Job;
 use super::needs::Reason;
 use super::words::Words;
-use super::{causes, rollcall, Found};
+use super::{causes, rollcall, HangEvidence};
 use lapscope_data::model::Rank;
 use lapscope_data::state::{Condition, Failed, RankState};
 use lapscope_data::text::{plural, ranks};
 
 /// What is the matter, the most important first, at least one; and the nodes of those who stand.
-pub fn verdicts(found: &Found<'_>, words: &mut Words<'_>) -> (Vec<Verdict>, Vec<usize>) {
+pub fn verdicts(found: &HangEvidence<'_>, words: &mut Words<'_>) -> (Vec<Verdict>, Vec<usize>) {
     let job = found.job;
     if job.ranks().is_empty() {
         let sentence = "Nothing can be read of any rank.".to_owned();
-        return (vec![verdict(job, Kind::Unknown, false, sentence, &[])], Vec::new());
+        return (vec![verdict(job, VerdictKind::Unknown, false, sentence, &[])], Vec::new());
     }
     if let Some(ended) = ended(job, words) {
         return (vec![ended], Vec::new());
@@ -57,7 +57,7 @@ fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
     };
     let is_seen = job.state.unseen.is_empty() && seen >= size;
     if all.iter().all(|&at| is_final(at)) {
-        return Some(verdict(job, Kind::Ended, is_seen, sentence, &all));
+        return Some(verdict(job, VerdictKind::Ended, is_seen, sentence, &all));
     }
     all.iter().all(|&at| is_final(at) || has_just_exited(job, at)).then(|| {
         let exited: Vec<usize> = all.iter().copied().filter(|&at| !is_final(at)).collect();
@@ -65,7 +65,7 @@ fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
         let sentence = format!(
             "The job has ended. {who} exited without MPI_Finalize, when nothing was under way that MPI had been asked for."
         );
-        verdict(job, Kind::Ended, is_seen, sentence, &exited)
+        verdict(job, VerdictKind::Ended, is_seen, sentence, &exited)
     })
 }
 
@@ -84,11 +84,11 @@ fn progress(job: &Job<'_>) -> Verdict {
         false => format!("{count} of {of} ranks"),
     };
     let sentence = format!("The job goes on: MPI calls of {who} ended between the two looks.");
-    verdict(job, Kind::Progress, true, sentence, &went_on)
+    verdict(job, VerdictKind::Progress, true, sentence, &went_on)
 }
 
 /// Nothing ended, nobody is outside of MPI, and nothing is in anybody's way.
-fn slow(found: &Found<'_>, words: &mut Words<'_>) -> Verdict {
+fn slow(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Verdict {
     let job = found.job;
     let all: Vec<usize> = (0..job.ranks().len()).collect();
     let inside = met(found, words).unwrap_or_else(|| inside(job, words));
@@ -97,7 +97,7 @@ fn slow(found: &Found<'_>, words: &mut Words<'_>) -> Verdict {
     } else {
         format!("No MPI call ended between the two looks, and nothing shows that none ever will: what the ranks wait for is under way, or cannot be told.{inside}")
     };
-    verdict(job, Kind::Slow, false, sentence, &all)
+    verdict(job, VerdictKind::Slow, false, sentence, &all)
 }
 
 /// " Rank 0 is inside MPI_Recv (main x.c:7), ranks 1-3 are inside MPI_Barrier (main x.c:9)."
@@ -128,7 +128,7 @@ fn inside(job: &Job<'_>, words: &mut Words<'_>) -> String {
 }
 
 /// Of a collective to which all its members have come and which some of them are still inside of.
-fn met(found: &Found<'_>, words: &mut Words<'_>) -> Option<String> {
+fn met(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<String> {
     let is_met = |meeting: usize| {
         let Meeting { missing, elsewhere, unseen, .. } = &found.collectives.meetings[meeting];
         missing.is_empty() && elsewhere.is_empty() && *unseen == 0
@@ -153,7 +153,7 @@ fn met(found: &Found<'_>, words: &mut Words<'_>) -> Option<String> {
 }
 
 /// Ranks that wait for each other in a circle, which is none only because another thread of theirs can still act.
-fn held(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
+fn held(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let job = found.job;
     let mut freedoms = found.graph.ranks.clone();
     let mut holding = Vec::new();
@@ -175,7 +175,7 @@ fn held(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
         capital(&circle),
         if threads.len() > 1 { ", or a thread of another rank" } else { "" }
     );
-    Some(verdict(job, Kind::Slow, false, sentence, &ranks))
+    Some(verdict(job, VerdictKind::Slow, false, sentence, &ranks))
 }
 
 /// How many ranks there are of a job, and of how many; of one with more worlds, where that is not known, the same twice.

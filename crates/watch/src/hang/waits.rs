@@ -1,13 +1,17 @@
 //! Who waits for whom, thread by thread.
 
-use super::document::{Needs, On, Wait};
+use super::document::{Needs, On, ThreadWait};
 use super::graph::{Need, Target};
 use super::needs::{Reason, Why};
 use super::words::Words;
-use super::Found;
+use super::HangEvidence;
 
 /// `standing`: places of nodes that never go on.
-pub fn waits(found: &Found<'_>, standing: &[usize], words: &mut Words<'_>) -> Vec<Wait> {
+pub fn waits(
+    found: &HangEvidence<'_>,
+    standing: &[usize],
+    words: &mut Words<'_>,
+) -> Vec<ThreadWait> {
     let mut stuck = vec![false; found.graph.nodes.len()];
     standing.iter().for_each(|&at| stuck[at] = true);
     let mut waits = Vec::new();
@@ -25,14 +29,14 @@ pub fn waits(found: &Found<'_>, standing: &[usize], words: &mut Words<'_>) -> Ve
         if !on.is_empty() {
             let needs = if node.is_any { Needs::Any } else { Needs::All };
             let thread = rank.threads.get(node.thread).map_or(0, |it| it.number);
-            waits.push(Wait { from: rank.rank, thread, needs, on, stuck: stuck[at] });
+            waits.push(ThreadWait { from: rank.rank, thread, needs, on, stuck: stuck[at] });
         }
     }
     waits
 }
 
 /// The first of those who are waited for, and how many more there are.
-fn who(found: &Found<'_>, target: Target) -> (Option<usize>, usize) {
+fn who(found: &HangEvidence<'_>, target: Target) -> (Option<usize>, usize) {
     match target {
         Target::Rank(at) => (Some(at), 0),
         Target::Junction(at) => {

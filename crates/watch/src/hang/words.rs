@@ -8,7 +8,7 @@ use super::job::Job;
 use super::job::Open;
 use super::messages::{ANY, NO_TAG};
 use super::needs::{only_asks, Reason, WaitNode, Why};
-use super::Found;
+use super::HangEvidence;
 use lapscope_data::model::{site_frame, Rank};
 use lapscope_data::state::{LastCall, OpenCall, OpenOperation};
 use lapscope_data::symbols::{name_path, FrameName, NameFrames};
@@ -105,7 +105,7 @@ impl<'a> Words<'a> {
     }
 
     /// "waits in MPI_Recv (main x.c:7) for a message from rank 1 with tag 7".
-    pub fn wait(&mut self, node: &WaitNode, need: &Need<Why>, found: &Found<'_>) -> String {
+    pub fn wait(&mut self, node: &WaitNode, need: &Need<Why>, found: &HangEvidence<'_>) -> String {
         if need.why.reason == Reason::Finalize {
             return "waits in MPI_Finalize for the others to get there".to_owned();
         }

@@ -5,7 +5,7 @@ use lapscope_data::model::{Nanos, Rank};
 
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum RankOrder {
     #[default]
     Rank,
     /// The others wait for those that wait least.
@@ -15,33 +15,33 @@ pub enum Order {
     FewestCalls,
 }
 
-impl Order {
-    pub fn next(self) -> Order {
+impl RankOrder {
+    pub fn next(self) -> RankOrder {
         match self {
-            Order::Rank => Order::LeastExposed,
-            Order::LeastExposed => Order::Quiet,
-            Order::Quiet => Order::FewestCalls,
-            Order::FewestCalls => Order::Rank,
+            RankOrder::Rank => RankOrder::LeastExposed,
+            RankOrder::LeastExposed => RankOrder::Quiet,
+            RankOrder::Quiet => RankOrder::FewestCalls,
+            RankOrder::FewestCalls => RankOrder::Rank,
         }
     }
 
     pub fn words(self) -> &'static str {
         match self {
-            Order::Rank => "rank",
-            Order::LeastExposed => "least exposed",
-            Order::Quiet => "quiet",
-            Order::FewestCalls => "fewest calls",
+            RankOrder::Rank => "rank",
+            RankOrder::LeastExposed => "least exposed",
+            RankOrder::Quiet => "quiet",
+            RankOrder::FewestCalls => "fewest calls",
         }
     }
 
     pub fn sort(self, ranks: &mut [&RankPace]) {
         match self {
-            Order::Rank => ranks.sort_by_key(|rank| rank.rank),
-            Order::LeastExposed => {
+            RankOrder::Rank => ranks.sort_by_key(|rank| rank.rank),
+            RankOrder::LeastExposed => {
                 ranks.sort_by(|a, b| a.pace.exposed_share.total_cmp(&b.pace.exposed_share));
             }
-            Order::Quiet => ranks.sort_by_key(|rank| std::cmp::Reverse(rank.quiet_ns)),
-            Order::FewestCalls => {
+            RankOrder::Quiet => ranks.sort_by_key(|rank| std::cmp::Reverse(rank.quiet_ns)),
+            RankOrder::FewestCalls => {
                 ranks.sort_by(|a, b| a.pace.calls_per_s.total_cmp(&b.pace.calls_per_s));
             }
         }
@@ -50,7 +50,7 @@ impl Order {
 
 /// Ranks that follow each other.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bin {
+pub struct LiveBin {
     pub first: Rank,
     pub last: Rank,
     pub count: usize,
@@ -67,18 +67,18 @@ pub struct Bin {
 
 /// `ranks`, in the order of their numbers, as at most `most` bins, all but the last of the same size: one, two or five times
 /// a power of ten, as such limits are easily read.
-pub fn bins(ranks: &[RankPace], most: usize) -> Vec<Bin> {
+pub fn bins(ranks: &[RankPace], most: usize) -> Vec<LiveBin> {
     let mut sizes = (0..).flat_map(|power| [1, 2, 5].map(|times| times * 10usize.pow(power)));
     let size = sizes.find(|size| ranks.len().div_ceil(*size) <= most.max(1)).unwrap_or(ranks.len());
     ranks.chunks(size.max(1)).map(bin).collect()
 }
 
-fn bin(ranks: &[RankPace]) -> Bin {
+fn bin(ranks: &[RankPace]) -> LiveBin {
     let mean = |of: fn(&RankPace) -> f64| ranks.iter().map(of).sum::<f64>() / ranks.len() as f64;
     let exposed = |rank: &RankPace| rank.pace.exposed_share;
     let is_left = |rank: &&RankPace| !rank.condition.is_over();
     let quietest = ranks.iter().filter(is_left).max_by_key(|rank| rank.quiet_ns);
-    Bin {
+    LiveBin {
         first: ranks[0].rank,
         last: ranks[ranks.len() - 1].rank,
         count: ranks.len(),

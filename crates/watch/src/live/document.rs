@@ -70,12 +70,12 @@ pub struct RankPace {
     /// Since its last call ended.
     pub quiet_ns: Nanos,
     /// That one of its threads has been inside of for longest; `None`: it is outside of MPI.
-    pub inside: Option<Inside>,
+    pub inside: Option<UnreturnedCall>,
 }
 
 /// A call that has not returned.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Inside {
+pub struct UnreturnedCall {
     pub call: String,
     pub site: Option<FrameName>,
     /// For so long.

@@ -11,7 +11,7 @@ use lapscope_data::state::{
 };
 
 /// A call and its path: indices of the state of the job.
-pub type Site = (u32, Option<u32>);
+pub type CallAndPath = (u32, Option<u32>);
 
 /// Time in calls of a site, and how many returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -34,39 +34,39 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    pub fn of(&mut self, rank: Rank, life: i64) -> &mut Gathered {
+    pub fn rank_mut(&mut self, rank: Rank, life: i64) -> &mut Gathered {
         self.ranks.entry((rank, life)).or_default()
     }
 }
 
 impl Sink for Gatherer {
     fn call(&mut self, seen: &SeenCall) {
-        let rank = self.of(seen.by.rank, seen.by.life);
+        let rank = self.rank_mut(seen.by.rank, seen.by.life);
         let site = (seen.operation.call, seen.operation.path);
         rank.call(seen.by.thread, site, seen.begin, seen.end);
         rank.communicated(&seen.operation);
     }
 
     fn request(&mut self, seen: &SeenRequest) {
-        self.of(seen.by.rank, seen.by.life).communicated(&seen.operation);
+        self.rank_mut(seen.by.rank, seen.by.life).communicated(&seen.operation);
     }
 
     fn counted(&mut self, seen: &SeenCount) {
         if !seen.is_unsuccessful {
-            let rank = self.of(seen.by.rank, seen.by.life);
+            let rank = self.rank_mut(seen.by.rank, seen.by.life);
             rank.left_out(seen.by.thread, (seen.call, seen.path), seen.count, seen.inside);
         }
     }
 
     fn injected(&mut self, seen: &SeenInjection) {
-        self.of(seen.by.rank, seen.by.life).injected_tests += seen.tests;
+        self.rank_mut(seen.by.rank, seen.by.life).injected_tests += seen.tests;
     }
 }
 
 /// Of one rank, since the last look.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
-    pub sites: FxHashMap<Site, Spent>,
+    pub sites: FxHashMap<CallAndPath, Spent>,
     /// Sends that ended.
     pub messages: u64,
     pub bytes: u64,
@@ -82,21 +82,21 @@ pub struct Gathered {
 
 impl Gathered {
     /// A call that has returned. Of one thread in the order in which they did.
-    pub fn call(&mut self, thread: u32, site: Site, begin: Nanos, end: Nanos) {
+    pub fn call(&mut self, thread: u32, site: CallAndPath, begin: Nanos, end: Nanos) {
         let time = self.not_counted(thread, begin, end);
         self.open.remove(&thread);
         self.add(site, time, 1);
     }
 
     /// Calls of which only sums are kept, when the recording is full.
-    pub fn left_out(&mut self, thread: u32, site: Site, calls: u64, inside: Nanos) {
+    pub fn left_out(&mut self, thread: u32, site: CallAndPath, calls: u64, inside: Nanos) {
         let before = self.open.entry(thread).or_default();
         let known = inside.min(*before);
         *before = *before - known;
         self.add(site, inside - known, calls);
     }
 
-    fn add(&mut self, site: Site, time: Nanos, calls: u64) {
+    fn add(&mut self, site: CallAndPath, time: Nanos, calls: u64) {
         *self.sites.entry(site).or_default() += Spent { time, calls };
     }
 

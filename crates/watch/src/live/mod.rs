@@ -13,8 +13,8 @@ use lapscope_data::model::{site_frame, Category, Nanos, Rank};
 use lapscope_data::state::{JobState, RankState, SystemState};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
-pub use document::{Alert, AlertKind, Inside, Moment, Pace, RankPace, SitePace};
-pub use gather::{Gathered, Gatherer, Site};
+pub use document::{Alert, AlertKind, Moment, Pace, RankPace, SitePace, UnreturnedCall};
+pub use gather::{CallAndPath, Gathered, Gatherer};
 use window::{RankSlice, Slice, Window};
 
 /// Exposed shares that are kept for a picture of how they went.
@@ -26,12 +26,12 @@ const WAITS_LESS: f64 = 0.2;
 pub struct Live {
     window: Window,
     alert: Nanos,
-    known: HashMap<(Rank, i64), Known>,
+    known: HashMap<(Rank, i64), LastLook>,
     shares: VecDeque<f64>,
 }
 
 /// A rank as it was at the last look.
-struct Known {
+struct LastLook {
     now: Nanos,
     progress: u64,
     unsuccessful_tests: u64,
@@ -58,7 +58,7 @@ impl Live {
             state.calls.iter().map(|call| is_exposed(call.category())).collect();
         let mut slice = Slice::default();
         for rank in &state.ranks {
-            self.add(&mut slice, rank, gatherer.of(rank.rank, rank.life), &exposing);
+            self.add(&mut slice, rank, gatherer.rank_mut(rank.rank, rank.life), &exposing);
         }
         if slice.interval > Nanos(0) {
             self.shares.push_back(slice.exposed_share());
@@ -113,7 +113,7 @@ impl Live {
             slice.add_rank(key, sums);
         }
         gathered.begin(rank.now, before.is_none());
-        let known = Known { now: rank.now, progress, unsuccessful_tests, mpi, last_end };
+        let known = LastLook { now: rank.now, progress, unsuccessful_tests, mpi, last_end };
         self.known.insert(key, known);
     }
 
@@ -151,7 +151,7 @@ impl Live {
         names: &mut dyn NameFrames,
     ) -> RankPace {
         let open = rank.threads.iter().filter_map(|thread| thread.open.as_ref());
-        let inside = open.min_by_key(|open| open.begin).map(|open| Inside {
+        let inside = open.min_by_key(|open| open.begin).map(|open| UnreturnedCall {
             call: call_name(state, open.operation.call),
             site: site_name(state, open.operation.path, names),
             since_ns: (rank.now - open.begin).max(Nanos(0)),
@@ -176,7 +176,7 @@ impl Live {
     }
 
     fn describe_sites(&self, state: &JobState, names: &mut dyn NameFrames) -> Vec<SitePace> {
-        let mut inside: HashMap<Site, usize> = HashMap::new();
+        let mut inside: HashMap<CallAndPath, usize> = HashMap::new();
         for rank in state.ranks.iter().filter(|rank| !rank.is_over()) {
             for open in rank.threads.iter().filter_map(|thread| thread.open.as_ref()) {
                 *inside.entry((open.operation.call, open.operation.path)).or_default() += 1;

@@ -1,6 +1,6 @@
 //! Two ranks by hand: looks a second apart.
 
-use super::bins::{bins, Order};
+use super::bins::{bins, RankOrder};
 use super::*;
 use lapscope_data::model::RequestEnded;
 use lapscope_data::model::{CallName, CallPath, Frame, Kind, Module};
@@ -309,9 +309,9 @@ fn the_one_that_waits_least_is_awaited() {
     let moment = live.look(&state, &mut gatherer, &mut Addresses);
     assert_eq!(moment.awaited, Some(Rank::of_first_world(1)));
     let mut ranks: Vec<&RankPace> = moment.ranks.iter().collect();
-    Order::LeastExposed.sort(&mut ranks);
+    RankOrder::LeastExposed.sort(&mut ranks);
     assert_eq!(ranks[0].rank.number, 1);
-    Order::Rank.sort(&mut ranks);
+    RankOrder::Rank.sort(&mut ranks);
     assert_eq!(ranks[0].rank.number, 0);
 }
 

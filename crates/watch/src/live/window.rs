@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::document::Pace;
-use super::gather::{Site, Spent};
+use super::gather::{CallAndPath, Spent};
 use lapscope_data::model::{Nanos, Rank};
 
 /// What a rank did between two looks.
@@ -27,7 +27,7 @@ pub struct Slice {
     /// The longest of its ranks.
     pub interval: Nanos,
     ranks: FxHashMap<(Rank, i64), RankSlice>,
-    sites: FxHashMap<Site, Spent>,
+    sites: FxHashMap<CallAndPath, Spent>,
 }
 
 impl Slice {
@@ -36,7 +36,7 @@ impl Slice {
         self.ranks.insert(rank, sums);
     }
 
-    pub fn add_site(&mut self, site: Site, spent: Spent) {
+    pub fn add_site(&mut self, site: CallAndPath, spent: Spent) {
         *self.sites.entry(site).or_default() += spent;
     }
 
@@ -98,8 +98,8 @@ impl Window {
         }
     }
 
-    pub fn sites(&self) -> FxHashMap<Site, Spent> {
-        let mut sites: FxHashMap<Site, Spent> = FxHashMap::default();
+    pub fn sites(&self) -> FxHashMap<CallAndPath, Spent> {
+        let mut sites: FxHashMap<CallAndPath, Spent> = FxHashMap::default();
         for (site, spent) in self.slices.iter().flat_map(|slice| &slice.sites) {
             *sites.entry(*site).or_default() += *spent;
         }

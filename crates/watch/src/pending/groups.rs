@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{gone_after_init, PendingItem, What};
+use super::{gone_after_init, PendingItem, PendingKind};
 use lapscope_data::model::{Ended, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::FrameName;
 
 /// A rank that did not reach MPI_Finalize, and was in no call when its recording ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Outside {
+pub struct RankOutside {
     pub rank: Rank,
     pub life: i64,
     pub host: String,
@@ -46,16 +46,16 @@ pub struct PlaceGroup {
 pub fn find_outside<'a>(
     infos: impl IntoIterator<Item = &'a RankInfo>,
     items: &[PendingItem],
-) -> Vec<Outside> {
+) -> Vec<RankOutside> {
     let is_inside = |rank: Rank, life: i64| {
         let first = items.partition_point(|item| (item.rank, item.life) < (rank, life));
         let mine = items[first..].iter().take_while(|item| (item.rank, item.life) == (rank, life));
-        mine.into_iter().any(|item| item.what == What::Call)
+        mine.into_iter().any(|item| item.what == PendingKind::Call)
     };
-    let mut outside: Vec<Outside> = infos
+    let mut outside: Vec<RankOutside> = infos
         .into_iter()
         .filter(|info| info.ended != Ended::Finalize && !is_inside(info.rank, info.life))
-        .map(|info| Outside {
+        .map(|info| RankOutside {
             rank: info.rank,
             life: info.life,
             host: info.host.clone(),
@@ -69,10 +69,10 @@ pub fn find_outside<'a>(
 }
 
 /// The largest group first. `items` and `outside` are in the order of ranks.
-pub fn group_places(items: &[PendingItem], outside: &[Outside]) -> Vec<PlaceGroup> {
+pub fn group_places(items: &[PendingItem], outside: &[RankOutside]) -> Vec<PlaceGroup> {
     let mut groups: BTreeMap<(String, String, Ended), PlaceGroup> = BTreeMap::new();
-    let mut add = |member: Member<'_>| {
-        let Member { rank, host, ended, call, after_init, requests } = member;
+    let mut add = |member: PendingMember<'_>| {
+        let PendingMember { rank, host, ended, call, after_init, requests } = member;
         let site = call.and_then(|call| call.frames.first());
         let names = (call.map_or("", |call| &call.call), site.map(FrameName::short));
         let key = (names.0.to_owned(), names.1.unwrap_or_default(), ended);
@@ -97,8 +97,8 @@ pub fn group_places(items: &[PendingItem], outside: &[Outside]) -> Vec<PlaceGrou
     };
     for of_rank in items.chunk_by(|a, b| (a.rank, a.life) == (b.rank, b.life)) {
         let first = &of_rank[0];
-        let requests = of_rank.iter().filter(|item| item.what == What::Request).count();
-        let call = (first.what == What::Call).then_some(first);
+        let requests = of_rank.iter().filter(|item| item.what == PendingKind::Request).count();
+        let call = (first.what == PendingKind::Call).then_some(first);
         let is_outside =
             outside.binary_search_by_key(&(first.rank, first.life), |it| (it.rank, it.life));
         let after_init = match is_outside {
@@ -106,15 +106,15 @@ pub fn group_places(items: &[PendingItem], outside: &[Outside]) -> Vec<PlaceGrou
             Err(_) => first.begin_after_init_ns,
         };
         let (rank, host, ended) = (first.rank, &first.host, first.ended);
-        add(Member { rank, host, ended, call, after_init, requests });
+        add(PendingMember { rank, host, ended, call, after_init, requests });
     }
-    let has_items = |it: &Outside| {
+    let has_items = |it: &RankOutside| {
         items.binary_search_by_key(&(it.rank, it.life), |item| (item.rank, item.life)).is_ok()
     };
     for it in outside.iter().filter(|it| !has_items(it)) {
-        let Outside { rank, host, ended, last_after_init_ns: after_init, .. } = it;
+        let RankOutside { rank, host, ended, last_after_init_ns: after_init, .. } = it;
         let (rank, ended, after_init) = (*rank, *ended, *after_init);
-        add(Member { rank, host, ended, call: None, after_init, requests: 0 });
+        add(PendingMember { rank, host, ended, call: None, after_init, requests: 0 });
     }
     let mut groups: Vec<PlaceGroup> = groups.into_values().collect();
     for group in &mut groups {
@@ -127,7 +127,7 @@ pub fn group_places(items: &[PendingItem], outside: &[Outside]) -> Vec<PlaceGrou
 }
 
 /// A rank that joins a group.
-struct Member<'a> {
+struct PendingMember<'a> {
     rank: Rank,
     host: &'a str,
     ended: Ended,

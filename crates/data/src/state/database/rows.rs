@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use super::super::lanes::Times;
-use super::super::tables::{Begun, Order};
+use super::super::tables::{Begun, CollectiveOrder};
 use super::tables::Tables;
 use crate::db::check::impossible;
 use crate::db::{collect, BadColumn, Database};
@@ -13,7 +13,7 @@ use crate::model::Count;
 
 /// By the key of the rank.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct StateRows {
     ranks: HashMap<i64, Done>,
 }
 
@@ -32,7 +32,7 @@ pub struct Done {
     /// Requests that never ended, by begin.
     pub requests: Vec<OpenRequestRow>,
     /// By communicator.
-    pub orders: FxHashMap<i64, Order>,
+    pub orders: FxHashMap<i64, CollectiveOrder>,
     /// By thread: end and operation of what it did last.
     pub last: FxHashMap<u32, (i64, i64)>,
     /// Something that the rank did has no row.
@@ -72,14 +72,14 @@ pub struct OpenRequestRow {
 /// Key of the rank, and number.
 type ThreadOf = HashMap<i64, (i64, u32)>;
 
-impl Rows {
-    pub fn of(&self, rank: i64) -> &Done {
+impl StateRows {
+    pub fn done(&self, rank: i64) -> &Done {
         static NOTHING: std::sync::OnceLock<Done> = std::sync::OnceLock::new();
         self.ranks.get(&rank).unwrap_or_else(|| NOTHING.get_or_init(Done::default))
     }
 
-    pub fn read(database: &Database, tables: &Tables) -> rusqlite::Result<Rows> {
-        let mut rows = Rows::default();
+    pub fn read(database: &Database, tables: &Tables) -> rusqlite::Result<StateRows> {
+        let mut rows = StateRows::default();
         let threads = rows.read_threads(database)?;
         rows.read_calls(database, tables, &threads)?;
         rows.read_requests(database, tables, &threads)?;

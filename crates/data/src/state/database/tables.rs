@@ -17,7 +17,7 @@ pub struct Tables {
     modules: Vec<Module>,
     paths: HashMap<i64, CallPath>,
     pub communicators: HashMap<i64, Comm>,
-    pub operations: HashMap<i64, Operation>,
+    pub operations: HashMap<i64, StateOperation>,
     known_calls: HashMap<i64, u32>,
     known_paths: HashMap<i64, u32>,
 }
@@ -36,7 +36,7 @@ pub struct Comm {
 
 /// A row of `operation`.
 #[derive(Debug, Clone)]
-pub struct Operation {
+pub struct StateOperation {
     pub call: i64,
     pub path: Option<i64>,
     pub comm: Option<i64>,
@@ -67,7 +67,9 @@ impl Tables {
             modules,
             paths,
             communicators: read_communicators(database, worlds, names)?,
-            operations: collect(database, sql, |row| Ok((row.get(0)?, Operation::read(row)?)))?,
+            operations: collect(database, sql, |row| {
+                Ok((row.get(0)?, StateOperation::read(row)?))
+            })?,
             known_calls: HashMap::new(),
             known_paths: HashMap::new(),
         })
@@ -119,7 +121,7 @@ impl Tables {
     }
 
     /// Whether all members of its communicator make it in the same order.
-    pub fn gathers(&self, operation: &Operation) -> bool {
+    pub fn gathers(&self, operation: &StateOperation) -> bool {
         let init = operation.init.and_then(|init| self.operations.get(&init));
         let call = init.map_or(operation.call, |init| init.call);
         let is_one =
@@ -128,11 +130,11 @@ impl Tables {
     }
 }
 
-impl Operation {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Operation> {
+impl StateOperation {
+    fn read(row: &Row<'_>) -> rusqlite::Result<StateOperation> {
         let bytes = |column| row.get::<_, crate::model::Bytes>(column).map(|bytes| bytes.0);
         let ended = row.get::<_, Option<Text>>(11)?.map(|Text(word)| word);
-        Ok(Operation {
+        Ok(StateOperation {
             call: row.get(1)?,
             path: row.get(2)?,
             comm: row.get(3)?,

@@ -5,7 +5,7 @@ use lapscope_fixture::random::Random;
 use super::*;
 
 /// T_P 30, T_C 10, T_AP 500, T_AC 200 ns.
-fn kernel(words: u64, produced: Order, consumed: Order) -> Transfer {
+fn kernel(words: u64, produced: AccessOrder, consumed: AccessOrder) -> Transfer {
     Transfer {
         send: Profile::exactly(produced, 500.0, 30.0, words),
         receive: Profile::exactly(consumed, 200.0, 10.0, words),
@@ -15,16 +15,17 @@ fn kernel(words: u64, produced: Order, consumed: Order) -> Transfer {
 
 #[test]
 fn phiib_of_sweep3d_has_the_same_time_for_all_data() {
-    let side = Profile::exactly(Order::Same, 0.0, 1050.0, 10);
+    let side = Profile::exactly(AccessOrder::Same, 0.0, 1050.0, 10);
     let phiib = Transfer { send: side, receive: side, words: 10 };
     for i in 0..10 {
-        let Some(Bounds { estimate: Some(time), .. }) = phiib.at(f64::from(i) / 9.0) else {
+        let Some(ConfidenceBounds { estimate: Some(time), .. }) = phiib.at(f64::from(i) / 9.0)
+        else {
             panic!()
         };
         assert!((time - 9450.0).abs() < 1e-6, "{i}: {time}; published: 9.46 us");
     }
     let worst = Available::concurrent(&phiib).sent_while_produced.worst;
-    assert_eq!(worst, Bounds::exactly(9450.0));
+    assert_eq!(worst, ConfidenceBounds::exactly(9450.0));
 }
 
 #[test]
@@ -41,18 +42,22 @@ fn phijb_of_sweep3d_hides_nothing() {
 fn orders() {
     let of = |produced, consumed| Available::concurrent(&kernel(101, produced, consumed));
     let all = |produced, consumed| of(produced, consumed).sent_while_produced;
-    let exactly =
-        |worst, half| OfData { worst: Bounds::exactly(worst), half: Bounds::exactly(half) };
+    let exactly = |worst, half| OfData {
+        worst: ConfidenceBounds::exactly(worst),
+        half: ConfidenceBounds::exactly(half),
+    };
     // the last word is written last and read last: 100 steps of consumption; the first 100 of production
-    assert_eq!(all(Order::Same, Order::Same), exactly(1700.0, 700.0 + 1500.0 + 500.0));
-    assert_eq!(all(Order::Reverse, Order::Reverse), exactly(1700.0, 2700.0));
+    assert_eq!(all(AccessOrder::Same, AccessOrder::Same), exactly(1700.0, 700.0 + 1500.0 + 500.0));
+    assert_eq!(all(AccessOrder::Reverse, AccessOrder::Reverse), exactly(1700.0, 2700.0));
     // one word is written last and read first
-    assert_eq!(all(Order::Same, Order::Reverse), exactly(700.0, 2700.0));
-    assert_eq!(all(Order::Reverse, Order::Same), exactly(700.0, 2700.0));
+    assert_eq!(all(AccessOrder::Same, AccessOrder::Reverse), exactly(700.0, 2700.0));
+    assert_eq!(all(AccessOrder::Reverse, AccessOrder::Same), exactly(700.0, 2700.0));
     // each word is read when it is there
-    assert_eq!(all(Order::Same, Order::AtOnce), exactly(700.0, 2200.0));
-    assert_eq!(all(Order::AtOnce, Order::AtOnce), exactly(700.0, 700.0));
-    for (produced, consumed) in [(Order::Same, Order::Reverse), (Order::Random, Order::Same)] {
+    assert_eq!(all(AccessOrder::Same, AccessOrder::AtOnce), exactly(700.0, 2200.0));
+    assert_eq!(all(AccessOrder::AtOnce, AccessOrder::AtOnce), exactly(700.0, 700.0));
+    for (produced, consumed) in
+        [(AccessOrder::Same, AccessOrder::Reverse), (AccessOrder::Random, AccessOrder::Same)]
+    {
         let of = of(produced, consumed);
         assert_eq!(of.sent_when_produced, exactly(700.0, 700.0));
         // half of the words are read 50 steps behind the first
@@ -71,7 +76,7 @@ fn shuffled(words: u32, random: &mut Random) -> Vec<u32> {
 #[test]
 fn random_order_is_told_by_its_median() {
     let words = 1000;
-    let transfer = kernel(words.into(), Order::Random, Order::Same);
+    let transfer = kernel(words.into(), AccessOrder::Random, AccessOrder::Same);
     assert_eq!(transfer.at(0.0), None);
     let OfData { worst, half } = Available::concurrent(&transfer).sent_while_produced;
     assert_eq!((worst.low, worst.high), (700.0, Some(700.0 + 999.0 * 10.0)));
@@ -93,31 +98,33 @@ fn random_order_is_told_by_its_median() {
     let ratio = of_orders[150][1] / half.estimate.unwrap();
     assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
     // with nothing to wait for on one side the worst is what all have
-    let at_once =
-        Transfer { receive: Profile { order: Order::AtOnce, ..transfer.receive }, ..transfer };
+    let at_once = Transfer {
+        receive: Profile { order: AccessOrder::AtOnce, ..transfer.receive },
+        ..transfer
+    };
     let worst = Available::concurrent(&at_once).sent_while_produced.worst;
-    assert_eq!(worst, Bounds::exactly(700.0));
+    assert_eq!(worst, ConfidenceBounds::exactly(700.0));
 }
 
 #[test]
 fn bounds_stay_bounds() {
-    let known = kernel(101, Order::Same, Order::Same);
+    let known = kernel(101, AccessOrder::Same, AccessOrder::Same);
     let receive = Profile {
-        order: Order::Same,
-        all: Bounds { low: 100.0, estimate: Some(150.0), high: Some(200.0) },
-        half: Bounds { low: 300.0, estimate: None, high: None },
-        word: Some(Bounds { low: 1.0, estimate: None, high: None }),
+        order: AccessOrder::Same,
+        all: ConfidenceBounds { low: 100.0, estimate: Some(150.0), high: Some(200.0) },
+        half: ConfidenceBounds { low: 300.0, estimate: None, high: None },
+        word: Some(ConfidenceBounds { low: 1.0, estimate: None, high: None }),
     };
     let available = Available::concurrent(&Transfer { receive, ..known });
-    let worst = Bounds { low: 600.0, estimate: Some(650.0), high: Some(700.0) };
+    let worst = ConfidenceBounds { low: 600.0, estimate: Some(650.0), high: Some(700.0) };
     assert_eq!(available.sent_when_produced.worst, worst);
     // the last word: 100 steps of at least 1 ns each; the first: 100 steps of production
-    let worst = Bounds { low: 700.0, estimate: None, high: Some(700.0 + 3000.0) };
+    let worst = ConfidenceBounds { low: 700.0, estimate: None, high: Some(700.0 + 3000.0) };
     assert_eq!(available.sent_while_produced.worst, worst);
 
-    let unordered = Profile { order: Order::Unknown, word: None, ..receive };
+    let unordered = Profile { order: AccessOrder::Unknown, word: None, ..receive };
     let available = Available::concurrent(&Transfer { receive: unordered, ..known });
-    let at_least = |low| Bounds { low, estimate: None, high: None };
+    let at_least = |low| ConfidenceBounds { low, estimate: None, high: None };
     // half of the send buffer has 2000, all of the receive buffer 100
     let expected = OfData { worst: at_least(600.0), half: at_least(2100.0) };
     assert_eq!(available.sent_while_produced, expected);
@@ -129,13 +136,13 @@ fn bounds_stay_bounds() {
 
 #[test]
 fn the_first_datum_of_a_pipeline_has_none() {
-    let transfer = kernel(101, Order::Same, Order::Same);
-    let none = Bounds { low: 0.0, estimate: Some(0.0), high: Some(700.0) };
+    let transfer = kernel(101, AccessOrder::Same, AccessOrder::Same);
+    let none = ConfidenceBounds { low: 0.0, estimate: Some(0.0), high: Some(700.0) };
     let Available { sent_while_produced, sent_when_produced, received_while_consumed } =
         Available::pipelined(&transfer);
     for of_data in [sent_while_produced, sent_when_produced, received_while_consumed] {
         assert_eq!(of_data.worst, none);
     }
-    let unknown = Bounds { low: 0.0, estimate: None, high: Some(1700.0) };
+    let unknown = ConfidenceBounds { low: 0.0, estimate: None, high: Some(1700.0) };
     assert_eq!(Available::either(&transfer).sent_while_produced.worst, unknown);
 }

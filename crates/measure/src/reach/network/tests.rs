@@ -15,7 +15,7 @@ const PUBLISHED: [(&str, f64, f64, f64, f64); 5] = [
 ];
 
 fn demand((_, available, words, _, computation): (&str, f64, f64, f64, f64)) -> Demand {
-    let messages = Messages { count: 1.0, bytes: words * 8.0, available: available * 1e3 };
+    let messages = AlikeMessages { count: 1.0, bytes: words * 8.0, available: available * 1e3 };
     Demand { computation: computation * 1e3, messages: vec![messages] }
 }
 
@@ -23,7 +23,7 @@ fn demand((_, available, words, _, computation): (&str, f64, f64, f64, f64)) -> 
 fn published_overlap_of_the_testbed() {
     for published in PUBLISHED {
         let (program, _, _, overlap, _) = published;
-        let Messages { bytes, available, .. } = demand(published).messages[0];
+        let AlikeMessages { bytes, available, .. } = demand(published).messages[0];
         let computed = normalized_overlap(available, TESTBED.transfer(bytes));
         // HYCOM's 2.326 and SAGE-AMR's 2.849 were published as 2.32 and 2.84: cut off, not rounded
         assert!((0.0..0.01).contains(&(computed - overlap)), "{program}: {computed}");
@@ -41,7 +41,7 @@ fn published_programs_lose_nothing_on_the_testbed() {
 fn the_least_bandwidth_is_that_of_an_overlap_of_one() {
     for published in PUBLISHED {
         let demand = demand(published);
-        let Messages { bytes, available, .. } = demand.messages[0];
+        let AlikeMessages { bytes, available, .. } = demand.messages[0];
         for latency_ns in LATENCIES_NS {
             let exact = bytes / (available - latency_ns) * 1e9;
             match demand.least_bandwidth(latency_ns, 0.0) {
@@ -58,7 +58,7 @@ fn the_least_bandwidth_is_that_of_an_overlap_of_one() {
 
 #[test]
 fn what_is_not_hidden_is_added_to_computation() {
-    let messages = |count, bytes, available| Messages { count, bytes, available };
+    let messages = |count, bytes, available| AlikeMessages { count, bytes, available };
     let demand = Demand {
         computation: 1e6,
         // at 100 MB/s 4 + 10 us, of which 9 are hidden; all hidden

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::super::pattern::{Message, Traffic, Votes};
+use super::super::pattern::{TimedMessage, Traffic, Votes};
 use lapscope_data::model::Side;
 use lapscope_data::places::SiteId;
 use lapscope_trace::{Direction, Half, Locality, Trace};
 
 /// What messages have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CellKey {
+pub struct PairKey {
     pub send: SiteId,
     pub receive: SiteId,
     pub size_class: u8,
@@ -19,12 +19,12 @@ pub struct CellKey {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cell {
+pub struct PairCell {
     pub messages: u64,
     pub bytes: u64,
 }
 
-impl Cell {
+impl PairCell {
     pub fn mean_bytes(&self) -> u64 {
         self.bytes / self.messages.max(1)
     }
@@ -37,14 +37,14 @@ pub struct Collected<'t> {
     pub messages: u64,
     pub bytes: u64,
     /// Of pairs of which a side is wanted.
-    pub cells: BTreeMap<CellKey, Cell>,
+    pub cells: BTreeMap<PairKey, PairCell>,
     traffic: Traffic<'t>,
-    /// [`Message::pair`] indexes into this.
+    /// [`TimedMessage::pair`] indexes into this.
     pairs: Vec<(SiteId, SiteId)>,
 }
 
 impl<'t> Collected<'t> {
-    pub fn of(trace: &'t Trace, is_wanted: impl Fn(SiteId, Side) -> bool) -> Collected<'t> {
+    pub fn collect(trace: &'t Trace, is_wanted: impl Fn(SiteId, Side) -> bool) -> Collected<'t> {
         let mut collected = Collected::default();
         let mut numbers: FxHashMap<(SiteId, SiteId), u32> = FxHashMap::default();
         for rank in 0..trace.ranks.len() {
@@ -59,7 +59,7 @@ impl<'t> Collected<'t> {
                     collected.pairs.push(sites);
                     (collected.pairs.len() - 1) as u32
                 });
-                collected.traffic.messages.push(Message {
+                collected.traffic.messages.push(TimedMessage {
                     source: rank as u32,
                     destination: receive.rank as u32,
                     sent: send.post_begin,
@@ -86,7 +86,7 @@ impl<'t> Collected<'t> {
         let bytes = send.bytes();
         self.messages += 1;
         self.bytes = self.bytes.saturating_add(bytes.0);
-        let key = CellKey {
+        let key = PairKey {
             send: send.operation.site,
             receive: receive.operation.site,
             size_class: bytes.size_class(),

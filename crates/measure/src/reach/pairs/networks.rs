@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::super::network::{table, Demand, Messages, Network, Row, BANDWIDTHS, LATENCIES_NS};
+use super::super::network::{
+    table, AlikeMessages, Demand, LatencyRow, Network, BANDWIDTHS, LATENCIES_NS,
+};
 use super::cells::Collected;
 use super::sums::{Granularities, Granularity};
 use super::Judged;
@@ -23,7 +25,7 @@ pub struct Networks {
     pub bandwidths: [f64; 8],
     /// Slower than computation alone by no more than this is tolerated.
     pub loss: f64,
-    pub tables: Granularities<Vec<Row>>,
+    pub tables: Granularities<Vec<LatencyRow>>,
     pub small_collectives: SmallCollectives,
     /// Those that were asked for.
     pub asked: Vec<Predicted>,
@@ -58,7 +60,7 @@ pub struct SmallCollectives {
 
 impl Networks {
     /// Where only bounds of a time are known, it counts as the lower one. `None` where no computation is known.
-    pub(super) fn of(
+    pub(super) fn evaluate(
         trace: &Trace,
         collected: &Collected<'_>,
         judged: &[Judged],
@@ -70,7 +72,7 @@ impl Networks {
             computation: computation as f64,
             messages: judged.iter().map(|of| of.messages(granularity)).collect(),
         });
-        let unhidden = Unhidden::of(trace, collected, judged);
+        let unhidden = Unhidden::sum(trace, collected, judged);
         let tables = demands.as_ref().map(|demand| table(demand, LOSS));
         let is_known = !tables.sent_when_produced.is_empty();
         is_known.then(|| Networks {
@@ -85,11 +87,11 @@ impl Networks {
 }
 
 impl Judged {
-    fn messages(&self, granularity: Granularity) -> Messages {
-        Messages {
+    fn messages(&self, granularity: Granularity) -> AlikeMessages {
+        AlikeMessages {
             count: self.cell.messages as f64,
             bytes: self.cell.bytes as f64 / self.cell.messages as f64,
-            available: granularity.of(&self.available).worst.likely(),
+            available: granularity.select(&self.available).worst.likely(),
         }
     }
 }
@@ -107,7 +109,7 @@ impl Unhidden {
     /// What a small collective has at most.
     const SMALL_BYTES: u64 = 1024;
 
-    fn of(trace: &Trace, collected: &Collected<'_>, judged: &[Judged]) -> Unhidden {
+    fn sum(trace: &Trace, collected: &Collected<'_>, judged: &[Judged]) -> Unhidden {
         let mut small_collectives: BTreeMap<u32, u64> = BTreeMap::new();
         for half in (0..trace.ranks.len()).flat_map(|rank| trace.halves(rank)) {
             let operation = half.operation;

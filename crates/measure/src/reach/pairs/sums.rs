@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::available::{Available, OfData};
-use super::super::seen::Bounds;
+use super::super::seen::ConfidenceBounds;
 use super::{normalized, Judged};
 use lapscope_data::model::Nanos;
 use lapscope_trace::stats::weighted_median;
@@ -17,7 +17,7 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    pub fn of(self, available: &Available) -> &OfData {
+    pub fn select(self, available: &Available) -> &OfData {
         match self {
             Granularity::SentWhenProduced => &available.sent_when_produced,
             Granularity::ReceivedWhileConsumed => &available.received_while_consumed,
@@ -60,10 +60,10 @@ impl<T> Granularities<T> {
     }
 }
 
-impl Granularities<Bounds> {
+impl Granularities<ConfidenceBounds> {
     /// The worst datum of each.
-    pub fn of(available: &Available) -> Granularities<Bounds> {
-        Granularities::by(|granularity| granularity.of(available).worst)
+    pub fn worst(available: &Available) -> Granularities<ConfidenceBounds> {
+        Granularities::by(|granularity| granularity.select(available).worst)
     }
 }
 
@@ -77,7 +77,7 @@ pub struct Sum {
     /// Their reference times.
     pub transfer_ns: Nanos,
     /// Share of that which the time available of the worst data could hide: bounds, and an estimate where all times are known.
-    pub hidden: Granularities<Option<Bounds>>,
+    pub hidden: Granularities<Option<ConfidenceBounds>>,
     /// Normalised overlap that messages with half of the transfer time have at least. Where only bounds are known, the lower
     /// one counts.
     pub normalized_overlap: Granularities<Option<f64>>,
@@ -94,7 +94,7 @@ pub struct SizeRow {
 }
 
 impl Sum {
-    pub(super) fn of<'j>(judged: impl Iterator<Item = &'j Judged>) -> Sum {
+    pub(super) fn add_up<'j>(judged: impl Iterator<Item = &'j Judged>) -> Sum {
         let (mut messages, mut bytes, mut timed_messages) = (0, 0u64, 0);
         let mut timed = Vec::new();
         for of in judged {
@@ -115,16 +115,16 @@ impl Sum {
             hidden: Granularities::by(|granularity| {
                 let hides = timed.iter().map(|(of, transfer)| {
                     let ns = transfer.ns as f64;
-                    let hidden = hides(granularity.of(&of.available).worst, ns);
+                    let hidden = hides(granularity.select(&of.available).worst, ns);
                     hidden.map(|hidden| hidden * of.cell.messages as f64)
                 });
-                hides.reduce(Bounds::plus).map(|hidden| hidden.map(|hidden| hidden / all))
+                hides.reduce(ConfidenceBounds::plus).map(|hidden| hidden.map(|hidden| hidden / all))
             }),
             normalized_overlap: Granularities::by(|granularity| {
                 let mut weighted: Vec<(f64, f64)> = timed
                     .iter()
                     .map(|(of, transfer)| {
-                        let overlap = normalized(granularity.of(&of.available).worst, transfer);
+                        let overlap = normalized(granularity.select(&of.available).worst, transfer);
                         (overlap.likely(), transfer.ns as f64 * of.cell.messages as f64)
                     })
                     .collect();
@@ -135,6 +135,6 @@ impl Sum {
 }
 
 /// What so much time hides of a transfer.
-fn hides(available: Bounds, transfer: f64) -> Bounds {
-    available.min(Bounds::exactly(transfer))
+fn hides(available: ConfidenceBounds, transfer: f64) -> ConfidenceBounds {
+    available.min(ConfidenceBounds::exactly(transfer))
 }

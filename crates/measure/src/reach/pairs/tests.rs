@@ -4,9 +4,9 @@ use lapscope_fixture::messages::{Rows, What};
 use lapscope_fixture::tables::Rank;
 
 use super::super::network::Tolerated;
-use super::super::order::Order;
+use super::super::order::AccessOrder;
 use super::*;
-use crate::reference::{Sample, Source};
+use crate::reference::{ReferenceSource, Sample};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::Symbols;
 
@@ -56,7 +56,7 @@ fn reference() -> Reference {
         is_upwards: true,
         is_disturbed: false,
     };
-    Reference::fit(vec![sample; 50], [], Source::Run)
+    Reference::fit(vec![sample; 50], [], ReferenceSource::Run)
 }
 
 fn site(trace: &Trace, call: &str) -> SiteId {
@@ -73,8 +73,8 @@ const WORDS: u64 = BYTES as u64 / WORD_BYTES;
 fn profiles(trace: &Trace) -> Profiles {
     let size = (BYTES as u64, BYTES as u64);
     // T_P 10, T_C 4 ns over 511 steps
-    let send = Profile::exactly(Order::Same, 5_000.0, 10.0, WORDS);
-    let receive = Profile::exactly(Order::Same, 1_000.0, 4.0, WORDS);
+    let send = Profile::exactly(AccessOrder::Same, 5_000.0, 10.0, WORDS);
+    let receive = Profile::exactly(AccessOrder::Same, 1_000.0, 4.0, WORDS);
     Profiles::new([
         (site(trace, "MPI_Isend"), Side::Send, size, send),
         (site(trace, "MPI_Irecv"), Side::Receive, size, receive),
@@ -98,9 +98,9 @@ fn a_pair_of_sites() {
     assert_eq!((row.from_bytes, row.below_bytes), (4096, 8192));
     assert_eq!(row.pattern, Pattern::Concurrent);
     assert_eq!(row.votes.concurrent, 40);
-    let worst = Granularities::of(&row.available_ns);
-    assert_eq!(worst.sent_when_produced, Bounds::exactly(6_000.0));
-    assert_eq!(worst.sent_while_produced, Bounds::exactly(6_000.0 + 511.0 * 4.0));
+    let worst = Granularities::worst(&row.available_ns);
+    assert_eq!(worst.sent_when_produced, ConfidenceBounds::exactly(6_000.0));
+    assert_eq!(worst.sent_while_produced, ConfidenceBounds::exactly(6_000.0 + 511.0 * 4.0));
     assert_eq!(row.transfer_ns.unwrap().estimate, TRANSFER);
     let overlap = row.normalized_overlap.unwrap();
     assert_eq!(overlap.sent_when_produced.estimate, Some(0.6));
@@ -164,12 +164,12 @@ fn one_side_alone_gives_a_lower_bound_and_no_side_nothing() {
     profiles.0.remove(&(site(&trace, "MPI_Irecv"), Side::Receive));
     let row = pairs(&trace, &profiles).unwrap().rows.remove(0);
     assert!(row.send.is_measured && !row.receive.is_measured);
-    let worst = Bounds { low: 5_000.0, estimate: None, high: None };
-    assert_eq!(Granularities::of(&row.available_ns).sent_when_produced, worst);
+    let worst = ConfidenceBounds { low: 5_000.0, estimate: None, high: None };
+    assert_eq!(Granularities::worst(&row.available_ns).sent_when_produced, worst);
     let overlap = row.normalized_overlap.unwrap().sent_while_produced;
-    assert_eq!(overlap, Bounds { low: 0.5, estimate: None, high: None });
+    assert_eq!(overlap, ConfidenceBounds { low: 0.5, estimate: None, high: None });
     assert!(pairs(&trace, &Profiles::default()).is_none());
-    let half = Profile::exactly(Order::Same, 5_000.0, 10.0, WORDS / 2);
+    let half = Profile::exactly(AccessOrder::Same, 5_000.0, 10.0, WORDS / 2);
     let of_size = |bytes: i64| {
         let size = (bytes as u64, bytes as u64);
         Profiles::new([(site(&trace, "MPI_Isend"), Side::Send, size, half)])
@@ -183,8 +183,8 @@ fn few_messages_of_a_pair_have_bounds_only() {
     let directory = tempfile::tempdir().unwrap();
     let trace = run(directory.path());
     let size = (16 * BYTES as u64, 16 * BYTES as u64);
-    let send = Profile::exactly(Order::AtOnce, 5_000.0, 0.0, 16 * WORDS);
-    let receive = Profile { all: Bounds::exactly(2_000.0), ..send };
+    let send = Profile::exactly(AccessOrder::AtOnce, 5_000.0, 0.0, 16 * WORDS);
+    let receive = Profile { all: ConfidenceBounds::exactly(2_000.0), ..send };
     let profiles = Profiles::new([
         (site(&trace, "MPI_Send"), Side::Send, size, send),
         (site(&trace, "MPI_Recv"), Side::Receive, size, receive),
@@ -192,6 +192,6 @@ fn few_messages_of_a_pair_have_bounds_only() {
     let pairs = pairs(&trace, &profiles).unwrap();
     let row = &pairs.rows[0];
     assert_eq!(row.pattern, Pattern::Unknown);
-    let worst = Bounds { low: 0.0, estimate: None, high: Some(7_000.0) };
-    assert_eq!(Granularities::of(&row.available_ns).sent_when_produced, worst);
+    let worst = ConfidenceBounds { low: 0.0, estimate: None, high: Some(7_000.0) };
+    assert_eq!(Granularities::worst(&row.available_ns).sent_when_produced, worst);
 }

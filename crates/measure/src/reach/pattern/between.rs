@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::{Message, Scan, Traffic, Vote, Votes};
+use super::{Scan, TimedMessage, Traffic, Vote, Votes};
 
 /// A train of fewer messages has no middle.
 const LONG: usize = 3;
@@ -31,14 +31,14 @@ struct Train {
 
 pub struct Between<'t> {
     traffic: &'t Traffic<'t>,
-    messages: Vec<Message>,
+    messages: Vec<TimedMessage>,
     trains: Vec<Train>,
 }
 
 impl<'t> Between<'t> {
     /// Of the messages between two ranks.
     pub fn new(traffic: &'t Traffic<'t>, places: &[u32]) -> Between<'t> {
-        let messages: Vec<Message> =
+        let messages: Vec<TimedMessage> =
             places.iter().map(|&place| traffic.messages[place as usize]).collect();
         let mut trains: Vec<Train> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
@@ -75,7 +75,7 @@ impl<'t> Between<'t> {
         }
     }
 
-    fn first(&self, train: usize) -> &Message {
+    fn first(&self, train: usize) -> &TimedMessage {
         &self.messages[self.trains[train].messages.start]
     }
 

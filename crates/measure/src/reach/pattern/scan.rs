@@ -2,14 +2,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Message, Traffic};
+use super::{TimedMessage, Traffic};
 
 /// Messages that one look takes into account, at most.
 const MOST: usize = 20_000;
 
 /// Looks along the messages of a run.
 pub struct Scan<'t> {
-    messages: &'t [Message],
+    messages: &'t [TimedMessage],
 }
 
 impl<'t> Scan<'t> {
@@ -18,7 +18,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Messages posted from `begin` to before `end`.
-    fn posted(&self, begin: i64, end: i64) -> &'t [Message] {
+    fn posted(&self, begin: i64, end: i64) -> &'t [TimedMessage] {
         let place = |moment| self.messages.partition_point(|message| message.sent < moment);
         let first = place(begin);
         &self.messages[first..place(end).max(first)]

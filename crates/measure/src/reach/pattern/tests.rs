@@ -40,7 +40,7 @@ fn a_halo_exchange_is_concurrent() {
     for grid in [[2, 1], [5, 1], [3, 3]] {
         for arrays in [1, 2, 6] {
             for is_synced in [false, true] {
-                let program = Program::of(grid[0] * grid[1], |rank| {
+                let program = Program::for_ranks(grid[0] * grid[1], |rank| {
                     exchange(20, arrays, &around(rank, grid), is_synced)
                 });
                 let patterns = program.patterns();
@@ -56,7 +56,7 @@ fn a_halo_exchange_is_concurrent() {
 #[test]
 fn an_exchange_in_turns_is_concurrent() {
     for arrays in [1, 2, 6] {
-        let program = Program::of(6, |rank| {
+        let program = Program::for_ranks(6, |rank| {
             let mut does = Vec::new();
             for _ in 0..20 {
                 does.push(Compute(WORK));
@@ -79,7 +79,7 @@ fn an_exchange_in_turns_is_concurrent() {
 fn a_ring_shift_is_concurrent() {
     for ranks in [2, 3, 8] {
         for is_synced in [false, true] {
-            let program = Program::of(ranks, |rank| {
+            let program = Program::for_ranks(ranks, |rank| {
                 let step = [
                     Some(Compute(WORK)),
                     Some(Send((rank + 1) % ranks)),
@@ -99,7 +99,7 @@ fn a_ring_shift_is_concurrent() {
 
 #[test]
 fn a_token_on_a_ring_is_dependent() {
-    let program = Program::of(4, |rank| {
+    let program = Program::for_ranks(4, |rank| {
         let (next, last) = ((rank + 1) % 4, (rank + 3) % 4);
         let lap = match rank {
             0 => [Compute(WORK), Send(next), Receive(last)],
@@ -136,7 +136,7 @@ fn sweeps(
     is_sync: bool,
     is_synced: bool,
 ) -> Program {
-    Program::of(grid[0] * grid[1], |rank| {
+    Program::for_ranks(grid[0] * grid[1], |rank| {
         let mut does = Vec::new();
         for _ in 0..6 {
             for &corner in corners {
@@ -182,7 +182,7 @@ fn a_wavefront_of_single_blocks_is_not_concurrent() {
 }
 
 fn ping_pong(work: i64, answer: i64) -> Pattern {
-    let program = Program::of(2, |rank| {
+    let program = Program::for_ranks(2, |rank| {
         let turn = match rank {
             0 => [Compute(work), Send(1), Receive(1), Compute(0)],
             _ => [Receive(0), Compute(answer), Send(0), Compute(0)],
@@ -203,7 +203,7 @@ fn a_ping_pong_is_dependent() {
 #[test]
 fn a_master_and_its_workers_are_dependent() {
     let workers = 3;
-    let program = Program::of(workers + 1, |rank| {
+    let program = Program::for_ranks(workers + 1, |rank| {
         let mut does = Vec::new();
         for _ in 0..20 {
             match rank {
@@ -221,19 +221,19 @@ fn a_master_and_its_workers_are_dependent() {
 
 #[test]
 fn two_phases_are_mixed_and_few_messages_tell_nothing() {
-    let both = Program::of(4, |rank| {
+    let both = Program::for_ranks(4, |rank| {
         let mut does = exchange(20, 1, &around(rank, [4, 1]), false);
         does.push(Collective);
         (0..40).for_each(|_| block(&mut does, rank, [4, 1], [true, true], false));
         does
     });
     assert_eq!(both.pattern(), Pattern::Mixed, "{:?}", both.votes());
-    let few = Program::of(2, |rank| exchange(3, 1, &[1 - rank], false));
+    let few = Program::for_ranks(2, |rank| exchange(3, 1, &[1 - rank], false));
     assert_eq!(few.pattern(), Pattern::Unknown);
 }
 
 #[test]
 fn a_rank_and_itself_tell_nothing() {
-    let program = Program::of(1, |_| exchange(20, 1, &[0], false));
+    let program = Program::for_ranks(1, |_| exchange(20, 1, &[0], false));
     assert_eq!(program.votes(), Votes::default());
 }

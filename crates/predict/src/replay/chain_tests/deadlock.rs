@@ -74,7 +74,7 @@ fn who_waits_for_a_rank_that_is_done_is_in_no_circle() {
     let mut trace = run.finish();
     // all that follows was not recorded
     trace.ranks[1].end = 500;
-    let found = found(&Replayed::of(trace, 0));
+    let found = found(&Replayed::replay(trace, 0));
     let Reason::Missing(waiting) = &found.reason else { panic!("{found:?}") };
     assert_eq!((waiting.stuck.rank, &waiting.ranks[..]), (0, &[1][..]));
     assert_eq!(found.ranks, 2);

@@ -22,7 +22,7 @@ fn ends(look: Act, between: Option<Act>) -> [i64; 2] {
     if script.acts[0][0].len() > 5 {
         script.act(1, Act::Send(Message::new(0, 2, 8)));
     }
-    let replayed = Replayed::of(script.trace(), 64);
+    let replayed = Replayed::replay(script.trace(), 64);
     [0, 1].map(|rank| replayed.outcome.ranks[rank].end)
 }
 
@@ -54,7 +54,7 @@ fn a_bound_has_looks_when_there_is_something_to_see() {
     script.act(1, Act::Recv(Message::new(0, 1, 8)));
     let trace = script.trace();
     let program = Program::new(&trace);
-    let (conditions, durations) = (Conditions::as_recorded(2), Durations::of(&trace));
+    let (conditions, durations) = (Conditions::as_recorded(2), Durations::measure(&trace));
     let ends = |progress| {
         let network = Network { progress, ..network(64) };
         let outcome = replay(&trace, &program, &network, &conditions, &durations);

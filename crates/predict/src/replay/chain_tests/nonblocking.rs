@@ -20,7 +20,7 @@ fn the_network_goes_on_while_ranks_compute() {
     for step in program.ranks.iter_mut().flat_map(|rank| &mut rank.threads[0].steps) {
         step.cost = Span::new(20);
     }
-    let durations = Durations::of(&trace);
+    let durations = Durations::measure(&trace);
     let conditions = Conditions::as_recorded(2);
     let run_of = |program: &Program| {
         let outcome = replay(&trace, program, &network(64), &conditions, &durations);

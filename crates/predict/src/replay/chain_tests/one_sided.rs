@@ -19,7 +19,7 @@ fn takes(call: Option<CallNumber>, progress: Progress) -> i64 {
     run.compute(1, COMPUTATION);
     run.other(1, 2, 400);
     let trace = run.finish();
-    let (program, durations) = (Program::new(&trace), Durations::of(&trace));
+    let (program, durations) = (Program::new(&trace), Durations::measure(&trace));
     let network = Network { progress, ..network(EAGER) };
     let outcome = replay(&trace, &program, &network, &Conditions::as_recorded(2), &durations);
     assert!(outcome.stuck.is_empty(), "{:?}", outcome.stuck);

@@ -2,9 +2,9 @@ use super::super::roots::roots;
 use super::*;
 
 /// Rank, what it did, how long others waited for that, how many, and how long it took.
-type Told = (usize, String, i64, usize, i64);
+type DelayRow = (usize, String, i64, usize, i64);
 
-fn causes(replayed: &Replayed) -> Vec<Told> {
+fn causes(replayed: &Replayed) -> Vec<DelayRow> {
     let Replayed { trace, program, outcome } = replayed;
     let found = roots(trace, program, outcome, 0);
     let told = found
@@ -24,7 +24,7 @@ fn a_wait_for_who_waited_is_due_to_what_that_one_waited_for() {
         (1, "computation . - 2", 90, 1, 100),
         (1, "computation 2 - 3", 50, 1, 50),
     ];
-    let all: Vec<Told> = all
+    let all: Vec<DelayRow> = all
         .map(|(rank, what, delayed, ranks, took)| (rank, what.to_owned(), delayed, ranks, took))
         .into();
     assert_eq!(told, all);

@@ -31,7 +31,12 @@ pub fn network(protocol: Protocol, progress: Progress) -> Network {
     };
     let localities = [of_all.clone(), of_all.clone(), of_all];
     // a copy that costs nothing: one may take longer than the message, and then a higher eager limit is no gain
-    Network { localities, progress, copy_per_byte: 0.0, ..Network::of(&Reference::default()) }
+    Network {
+        localities,
+        progress,
+        copy_per_byte: 0.0,
+        ..Network::from_reference(&Reference::default())
+    }
 }
 
 pub fn each(network: &Network, change: impl Fn(&mut LocalityNetwork)) -> Network {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use super::{
-    lanes, spans, Chosen, Message, Place, RanksChosen, Request, Role, Span, Timeline, Track,
+    lanes, spans, CallSpan, Chosen, Message, RanksChosen, RequestLife, Role, Timeline,
+    TimelineSite, Track,
 };
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
@@ -23,7 +24,7 @@ const MESSAGES: usize = 3_000;
 
 /// A stretch of time, moments on the run's clock; whose ranks are places in [`Trace::ranks`].
 #[derive(Debug, Clone)]
-pub struct Window {
+pub struct TimelineWindow {
     pub begin: i64,
     pub end: i64,
     pub ranks: Vec<u32>,
@@ -35,7 +36,7 @@ pub struct Window {
     pub may_be_fitted: bool,
 }
 
-impl Window {
+impl TimelineWindow {
     fn holds(&self, begin: i64, end: i64) -> bool {
         begin < self.end && end >= self.begin
     }
@@ -44,14 +45,14 @@ impl Window {
 /// The stretch of these ranks, all of which `trace` has read in detail.
 pub fn collect(
     trace: &Trace,
-    window: Window,
+    window: TimelineWindow,
     (reference, eager): (&Reference, EagerLimits),
     names: &mut dyn NameFrames,
 ) -> Timeline {
     let (window, is_shortened) = fitted(trace, window);
     let zero = window.begin;
     let causes = causes(trace, &window, (reference, eager));
-    let mut collector = Collector { trace, window: &window, places: Places::default() };
+    let mut collector = Collector { trace, window: &window, places: SiteNumbers::default() };
     let mut tracks = Vec::new();
     let mut first_of_rank = FxHashMap::default();
     let mut requests = Vec::new();
@@ -74,7 +75,7 @@ pub fn collect(
     let resolution = thin_out(&mut tracks, window.end - window.begin);
     let left_out_requests = keep_longest(&mut requests, REQUESTS);
     for (track, mut requests) in tracks.iter_mut().zip(requests) {
-        let end = |request: &Request| request.end_ns.map_or(i64::MAX, |end| end.0);
+        let end = |request: &RequestLife| request.end_ns.map_or(i64::MAX, |end| end.0);
         let intervals: Vec<(i64, i64)> =
             requests.iter().map(|request| (request.begin_ns.0, end(request))).collect();
         let (lanes, count) = lanes::assign(&intervals);
@@ -105,14 +106,14 @@ pub fn collect(
 }
 
 /// Twice as long, around its middle, until most ranks do something in it, and then half as long until there is not too much.
-fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
+fn fitted(trace: &Trace, mut window: TimelineWindow) -> (TimelineWindow, bool) {
     /// Calls of each rank that show what goes on: posts, computation, waits.
     const ENOUGH: usize = 20;
     if !window.may_be_fitted {
         return (window, false);
     }
     let (first, last) = (trace.begin(), trace.begin() + trace.run_ns());
-    let calls = |window: &Window| -> (usize, usize) {
+    let calls = |window: &TimelineWindow| -> (usize, usize) {
         let of_rank = |&rank: &u32| {
             let rank = &trace.ranks[rank as usize];
             let calls = rank.calls.iter().filter(|call| window.holds(call.begin, call.begin));
@@ -147,15 +148,15 @@ fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
 }
 
 /// What calls of one rank waited for, by their places in [`lapscope_trace::RankTrace::calls`].
-struct Causes<'a> {
-    window: &'a Window,
+struct WaitCauses<'a> {
+    window: &'a TimelineWindow,
     rank: u32,
     /// The begin of the first call that reaches into the window.
     earliest: i64,
     calls: FxHashMap<(u32, u32), Exposure>,
 }
 
-impl Witness for Causes<'_> {
+impl Witness for WaitCauses<'_> {
     fn call(&mut self, waited: &Waited<'_>) {
         let begin = waited.half.completion_begin.unwrap_or(waited.half.post_begin);
         let end = waited.half.completion_end.unwrap_or(begin);
@@ -171,7 +172,7 @@ impl Witness for Causes<'_> {
 
 fn causes(
     trace: &Trace,
-    window: &Window,
+    window: &TimelineWindow,
     (reference, eager): (&Reference, EagerLimits),
 ) -> FxHashMap<(u32, u32), Exposure> {
     let ranks: Vec<Rank> =
@@ -180,7 +181,7 @@ fn causes(
         let calls = trace.ranks[rank].calls.iter();
         let inside = calls.filter(|call| window.holds(call.begin, call.begin + call.duration));
         let earliest = inside.map(|call| call.begin).min().unwrap_or(window.end);
-        Causes { window, rank: rank as u32, earliest, calls: FxHashMap::default() }
+        WaitCauses { window, rank: rank as u32, earliest, calls: FxHashMap::default() }
     };
     let (_, witnesses) = measure_with(trace, reference, eager, &ranks, &|_| (), witness);
     witnesses.into_iter().flat_map(|witness| witness.calls).collect()
@@ -188,8 +189,8 @@ fn causes(
 
 struct Collector<'a> {
     trace: &'a Trace,
-    window: &'a Window,
-    places: Places,
+    window: &'a TimelineWindow,
+    places: SiteNumbers,
 }
 
 impl Collector<'_> {
@@ -198,7 +199,7 @@ impl Collector<'_> {
         rank: usize,
         thread: u16,
         causes: &FxHashMap<(u32, u32), Exposure>,
-    ) -> Vec<Span> {
+    ) -> Vec<CallSpan> {
         let trace = self.trace;
         let ranked = &trace.ranks[rank];
         let mut spans = Vec::new();
@@ -244,8 +245,8 @@ impl Collector<'_> {
         site: SiteId,
         role: Role,
         cause: Option<lapscope_measure::overlap::sums::Cause>,
-    ) -> Span {
-        Span {
+    ) -> CallSpan {
+        CallSpan {
             begin_ns: Nanos(begin - self.window.begin),
             end_ns: Nanos(end - self.window.begin),
             place: self.places.number(site),
@@ -257,7 +258,7 @@ impl Collector<'_> {
     }
 
     /// In the order of their posts.
-    fn requests(&mut self, rank: usize, thread: u16) -> Vec<Request> {
+    fn requests(&mut self, rank: usize, thread: u16) -> Vec<RequestLife> {
         let trace = self.trace;
         let ranked = &trace.ranks[rank];
         let mut requests = Vec::new();
@@ -272,7 +273,7 @@ impl Collector<'_> {
                 continue;
             }
             let peer = half.operation.peer.map(|peer| trace.ranks[peer as usize].info().rank);
-            requests.push(Request {
+            requests.push(RequestLife {
                 begin_ns: Nanos(half.post_begin - self.window.begin),
                 end_ns: half.completion_end.map(|end| Nanos(end - self.window.begin)),
                 place: self.places.number(half.operation.site),
@@ -345,13 +346,13 @@ fn thin_out(tracks: &mut [Track], length: i64) -> i64 {
 }
 
 /// Keeps the requests with the longest lives; returns how many were let go.
-fn keep_longest(requests: &mut [Vec<Request>], most: usize) -> u64 {
+fn keep_longest(requests: &mut [Vec<RequestLife>], most: usize) -> u64 {
     let all: usize = requests.iter().map(Vec::len).sum();
     if all <= most {
         return 0;
     }
     let life =
-        |request: &Request| request.end_ns.map_or(i64::MAX, |end| end.0 - request.begin_ns.0);
+        |request: &RequestLife| request.end_ns.map_or(i64::MAX, |end| end.0 - request.begin_ns.0);
     let mut lives: Vec<i64> = requests.iter().flatten().map(life).collect();
     let (_, &mut shortest, _) = lives.select_nth_unstable_by(most - 1, |a, b| b.cmp(a));
     for requests in &mut *requests {
@@ -374,12 +375,12 @@ fn keep_longest(requests: &mut [Vec<Request>], most: usize) -> u64 {
 
 /// Call sites by number; several of one name are one.
 #[derive(Default)]
-struct Places {
+struct SiteNumbers {
     numbers: HashMap<SiteId, u32>,
     sites: Vec<SiteId>,
 }
 
-impl Places {
+impl SiteNumbers {
     fn number(&mut self, site: SiteId) -> u32 {
         *self.numbers.entry(site).or_insert_with(|| {
             self.sites.push(site);
@@ -387,11 +388,11 @@ impl Places {
         })
     }
 
-    fn named(&self, trace: &Trace, names: &mut dyn NameFrames) -> Vec<Place> {
+    fn named(&self, trace: &Trace, names: &mut dyn NameFrames) -> Vec<TimelineSite> {
         let place = |&site: &SiteId| {
             let frame = trace.places.site(site).frame;
             let name = frame.and_then(|frame| names.name(frame).into_iter().next());
-            Place {
+            TimelineSite {
                 call: trace.places.call(site).name.clone(),
                 site: name.map_or_else(String::new, |name| name.short()),
             }

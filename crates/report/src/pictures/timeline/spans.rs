@@ -1,17 +1,17 @@
 //! Puts calls together that are too short to be seen apart.
 
-use super::Span;
+use super::CallSpan;
 use lapscope_data::model::Nanos;
 
 /// Spans of one thread, in order, with what is shorter than `resolution` nanoseconds, and nearer than that to what is before
 /// it, put together with that. A cause is that of the longest call.
-pub(super) fn join(spans: &[Span], resolution: i64) -> Vec<Span> {
-    let mut joined: Vec<Span> = Vec::new();
+pub(super) fn join(spans: &[CallSpan], resolution: i64) -> Vec<CallSpan> {
+    let mut joined: Vec<CallSpan> = Vec::new();
     // the longest call in the last of them
     let mut longest = 0;
     for span in spans {
         let length = span.end_ns.0 - span.begin_ns.0;
-        let is_near = |before: &&mut Span| {
+        let is_near = |before: &&mut CallSpan| {
             let gap = span.begin_ns.0 - before.end_ns.0;
             let whole = span.end_ns.0 - before.begin_ns.0;
             gap < resolution && whole < 2 * resolution
@@ -36,7 +36,7 @@ pub(super) fn join(spans: &[Span], resolution: i64) -> Vec<Span> {
 }
 
 /// Calls within another call of the same thread, as those of MPI-IO libraries are, are left out: the outer one shows.
-pub(super) fn outermost(mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn outermost(mut spans: Vec<CallSpan>) -> Vec<CallSpan> {
     spans.sort_by_key(|span| (span.begin_ns, Nanos(-span.end_ns.0)));
     let mut until = Nanos(i64::MIN);
     spans.retain(|span| {
@@ -52,8 +52,8 @@ mod tests {
     use super::super::Role;
     use super::*;
 
-    fn span(begin: i64, end: i64, place: u32) -> Span {
-        Span {
+    fn span(begin: i64, end: i64, place: u32) -> CallSpan {
+        CallSpan {
             begin_ns: Nanos(begin),
             end_ns: Nanos(end),
             place,

@@ -11,13 +11,13 @@ use lapscope_advise::reach_in_words::sentence;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::overlap;
-use lapscope_measure::reach::document::Known;
 use lapscope_measure::reach::document::Reach;
+use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reach::estimate::estimate;
-use lapscope_measure::reach::order::Order;
-use lapscope_measure::reach::seen::Bounds;
-use lapscope_measure::reach::site::{Note, SiteReach, Verdict};
-use lapscope_trace::watched::seen::Seen;
+use lapscope_measure::reach::order::AccessOrder;
+use lapscope_measure::reach::seen::ConfidenceBounds;
+use lapscope_measure::reach::site::{Movability, Note, SiteReach};
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 const STEPS: i64 = 12;
@@ -67,7 +67,8 @@ fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> 
     let reference = lapscope_measure::reference::Reference::of_run(&trace);
     let eager = overlap::EagerLimits::default();
     let measured = overlap::measure(&trace, &reference, eager, &[], &|_| ());
-    let known = Known { trace: &trace, reference: &reference, measured: &measured, networks: &[] };
+    let known =
+        ReachInputs { trace: &trace, reference: &reference, measured: &measured, networks: &[] };
     open.reach(&[], known).expect("words were watched")
 }
 
@@ -91,8 +92,8 @@ fn only(reach: &Reach) -> &SiteReach {
     &reach.sites[0]
 }
 
-fn exactly(ns: f64) -> Option<Bounds> {
-    Some(Bounds { low: ns, estimate: Some(ns), high: Some(ns) })
+fn exactly(ns: f64) -> Option<ConfidenceBounds> {
+    Some(ConfidenceBounds { low: ns, estimate: Some(ns), high: Some(ns) })
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_receive_whose_words_are_used_in_order() {
     let site = only(&reach);
     assert_eq!((site.place.call.as_str(), site.side), ("MPI_Irecv", Side::Receive));
     assert_eq!((site.buffers, site.words, site.ranks), (12, 48, 1));
-    assert_eq!(site.order.order, Order::Same);
+    assert_eq!(site.order.order, AccessOrder::Same);
     assert_eq!(site.all, exactly(200_000.0));
     // of the words that were drawn half are at 220 us, half at 260 us; up to two hits lie before
     assert_eq!(site.half.map(|half| (half.low, half.high)), Some((220_000.0, Some(262_000.0))));
@@ -112,7 +113,7 @@ fn a_receive_whose_words_are_used_in_order() {
     assert_eq!((line.toucher, line.words, line.share), (Toucher::Program, 48, 1.0));
     assert_eq!(line.decisive_share, 1.0);
     assert_eq!(line.site.as_ref().unwrap().short(), "app+0x700");
-    assert_eq!((site.verdict, site.notes.as_slice()), (Verdict::Movable, [].as_slice()));
+    assert_eq!((site.verdict, site.notes.as_slice()), (Movability::Movable, [].as_slice()));
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn a_wait_saves_no_more_than_it_took() {
     // rank 1 is in the same call for its sends
     let all = Nanos(12 * (WAIT_NS + 60_000));
     assert_eq!((wait.all, wait.exposed_ns, wait.recoverable_ns), (only(&reach).all, all, all));
-    assert_eq!((wait.verdict, wait.completes_sends), (Verdict::Movable, true));
+    assert_eq!((wait.verdict, wait.completes_sends), (Movability::Movable, true));
     let reach = run(in_order(40_000), nothing);
     assert_eq!(only(&reach).worth.recoverable_ns, Nanos(12 * 40_000));
     assert_eq!(reach.recoverable_ns, Nanos(12 * 40_000));
@@ -137,17 +138,20 @@ fn data_that_are_used_at_once_keep_the_wait_where_it_is() {
     let reach = run(in_order(500), nothing);
     let site = only(&reach);
     assert_eq!(site.all, exactly(500.0));
-    assert_eq!(site.verdict, Verdict::HalfMovable, "20 and 60 us pass before the drawn words");
+    assert_eq!(site.verdict, Movability::HalfMovable, "20 and 60 us pass before the drawn words");
     let reach = run(at_once, nothing);
-    assert_eq!(only(&reach).order.order, Order::AtOnce);
-    assert_eq!((only(&reach).verdict, reach.waits[0].verdict), (Verdict::AtOnce, Verdict::AtOnce));
+    assert_eq!(only(&reach).order.order, AccessOrder::AtOnce);
+    assert_eq!(
+        (only(&reach).verdict, reach.waits[0].verdict),
+        (Movability::AtOnce, Movability::AtOnce)
+    );
 }
 
 #[test]
 fn sites_that_are_not_shown_have_their_verdicts() {
     let mut reach = run(at_once, ready);
-    let verdicts: Vec<Verdict> = reach.sites.iter().map(|site| site.verdict).collect();
-    assert!(verdicts.contains(&Verdict::AtOnce) && verdicts.contains(&Verdict::Movable));
+    let verdicts: Vec<Movability> = reach.sites.iter().map(|site| site.verdict).collect();
+    assert!(verdicts.contains(&Movability::AtOnce) && verdicts.contains(&Movability::Movable));
     reach.truncate(1);
     assert_eq!((reach.sites.len(), reach.verdicts), (1, verdicts));
 }
@@ -165,9 +169,9 @@ fn a_send_whose_last_word_is_written_long_before_the_post() {
     };
     let reach = run(no_receive, sends);
     let site = only(&reach);
-    assert_eq!((site.place.call.as_str(), site.order.order), ("MPI_Isend", Order::Same));
+    assert_eq!((site.place.call.as_str(), site.order.order), ("MPI_Isend", AccessOrder::Same));
     // its own hit held the program up before the post: 1 us was taken off for that, which may be too much
-    let about = Bounds { low: 30_000.0, estimate: Some(30_500.0), high: Some(31_000.0) };
+    let about = ConfidenceBounds { low: 30_000.0, estimate: Some(30_500.0), high: Some(31_000.0) };
     assert_eq!(site.all, Some(about));
     // the last word, which decides, is written by the second instruction
     let lines: Vec<(String, f64, f64)> = site
@@ -191,7 +195,7 @@ fn words_that_nobody_touched_or_that_were_written_often_are_bounds() {
     };
     let reach = run(untouched, nothing);
     let site = only(&reach);
-    let at_least = Some(Bounds { low: 300_000.0, estimate: None, high: None });
+    let at_least = Some(ConfidenceBounds { low: 300_000.0, estimate: None, high: None });
     assert_eq!((site.all, site.half), (at_least, at_least));
     assert_eq!(site.notes, [Note::Untouched { share: 1.0, reused: 1.0 }, Note::NoOrder]);
     assert_eq!(site.worth.recoverable_ns, Nanos(12 * WAIT_NS));
@@ -202,10 +206,10 @@ fn words_that_nobody_touched_or_that_were_written_often_are_bounds() {
         }
     };
     let reach = run(no_receive, often);
-    let at_most = Some(Bounds { low: 0.0, estimate: None, high: Some(2_500.0) });
+    let at_most = Some(ConfidenceBounds { low: 0.0, estimate: None, high: Some(2_500.0) });
     assert_eq!((only(&reach).all, only(&reach).half), (at_most, at_most), "with the last hit");
     assert_eq!(only(&reach).notes, [Note::Often { share: 1.0 }], "all within two hits");
-    assert_eq!(only(&reach).verdict, Verdict::AtOnce);
+    assert_eq!(only(&reach).verdict, Movability::AtOnce);
 }
 
 /// Most words are never used, the first one is used at once: nothing can be moved.
@@ -220,8 +224,8 @@ fn one_word_that_is_needed_at_once_decides() {
     };
     let reach = run(receives, nothing);
     let site = only(&reach);
-    assert_eq!(site.all, Some(Bounds { low: 0.0, estimate: None, high: Some(700.0) }));
-    assert_eq!(site.verdict, Verdict::AtOnce);
+    assert_eq!(site.all, Some(ConfidenceBounds { low: 0.0, estimate: None, high: Some(700.0) }));
+    assert_eq!(site.verdict, Movability::AtOnce);
 }
 
 /// Every fifth message of the line is for a neighbour whose data are ready late.
@@ -229,7 +233,7 @@ fn one_word_that_is_needed_at_once_decides() {
 fn a_line_is_moved_no_further_than_nearly_all_of_its_messages_allow() {
     let buffer = |at: u64| {
         let ns = if at % 5 == 0 { 20_000.0 } else { 900_000.0 + (at % 7) as f64 * 100.0 };
-        let word = |offset: i64| Word::at(offset as u64, BYTES as u64, Seen::exactly(ns));
+        let word = |offset: i64| Word::at(offset as u64, BYTES as u64, TimeBounds::exactly(ns));
         Buffer::new(BYTES as u64, OFFSETS.into_iter().map(word).collect())
     };
     let differ: Vec<Buffer> = (0..60).map(buffer).collect();
@@ -253,11 +257,11 @@ fn what_only_copies_can_be_moved_with_the_wait() {
     };
     let reach = run(receives, nothing);
     let site = only(&reach);
-    assert_eq!(site.verdict, Verdict::MovableWithCopy);
+    assert_eq!(site.verdict, Movability::MovableWithCopy);
     let later = site.all_with_copy.unwrap();
     assert!(later.low >= 290_000.0 && later.high.unwrap() <= 320_000.0, "{later:?}");
     let [wait] = reach.waits.as_slice() else { panic!("{:?}", reach.waits) };
-    assert_eq!((wait.verdict, wait.all_with_copy), (Verdict::MovableWithCopy, Some(later)));
+    assert_eq!((wait.verdict, wait.all_with_copy), (Movability::MovableWithCopy, Some(later)));
     assert_eq!(site.worth.recoverable_ns, Nanos(12 * WAIT_NS), "all of it");
     let told = sentence(site);
     assert!(told.contains("with that copying the wait could be"), "{told}");
@@ -282,7 +286,8 @@ fn what_mpi_reads_next_and_what_is_copied() {
     assert_eq!(copy.site.as_ref().unwrap().short(), "app+0x800");
     assert_eq!((copy.words, copy.touchers[0].words), (12, 12));
     // the touch of the first word came before; 1 us was taken off for it, which may be too much
-    let about = Bounds { low: 400_000.0, estimate: Some(400_500.0), high: Some(401_000.0) };
+    let about =
+        ConfidenceBounds { low: 400_000.0, estimate: Some(400_500.0), high: Some(401_000.0) };
     assert_eq!(copy.all, Some(about));
 }
 

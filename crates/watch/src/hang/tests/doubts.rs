@@ -2,7 +2,7 @@
 
 use super::super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
 use super::super::messages::ANY;
-use super::super::{diagnose, Kind};
+use super::super::{diagnose, VerdictKind};
 use super::{kind, verdict};
 use lapscope_data::state::{Condition, Failed, JobState, Lock, SystemState};
 
@@ -16,7 +16,7 @@ fn a_circle_that_a_thread_can_open_says_which() {
     state.ranks[0].threads.push(other);
     state.ranks[0].thread_level = 3;
     let found = verdict(&state).verdict;
-    assert_eq!((found.kind, found.certain), (Kind::Slow, false));
+    assert_eq!((found.kind, found.certain), (VerdictKind::Slow, false));
     assert_eq!(
         found.sentence,
         "Rank 0 waits in MPI_Recv (main x.c:20) for a message from rank 1, tag 5, and rank 1 waits in MPI_Recv (main x.c:21) for a \
@@ -48,10 +48,10 @@ fn ranks_that_all_exit_with_their_launcher_keep_their_verdict() {
         state.inside(rank, operation("MPI_Recv", 1 - rank as i64, 5, 20));
         state.is(rank, Condition::Exited);
     }
-    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
     state.is(1, Condition::Killed);
     let found = verdict(&state).verdict;
-    assert_eq!(found.kind, Kind::Left, "{}", found.sentence);
+    assert_eq!(found.kind, VerdictKind::Left, "{}", found.sentence);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn who_aborts_inside_a_call_is_named() {
     let found = verdict(&state).verdict;
     assert_eq!(
         (found.kind, found.sentence.as_str()),
-        (Kind::Dead, "Rank 1 called MPI_Abort: it was inside MPI_Recv (main x.c:20).")
+        (VerdictKind::Dead, "Rank 1 called MPI_Abort: it was inside MPI_Recv (main x.c:20).")
     );
     let mut state = job(2);
     for rank in 0..2 {
@@ -84,7 +84,7 @@ fn a_call_that_failed_leaves_a_doubt_and_says_so() {
     state.ranks[1].history.is_whole = false;
     state.ranks[1].history.failed.push(Failed { call: call("MPI_Recv"), path: Some(8), count: 2 });
     let diagnosis = verdict(&state);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, false));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Deadlock, false));
     assert!(diagnosis.notes[0].starts_with("rank 1: MPI_Recv (main x.c:8) returned an error"));
 }
 
@@ -96,7 +96,7 @@ fn who_holds_a_lock_is_waited_for() {
     state.inside(2, operation("MPI_Barrier", -3, -3, 22));
     state.ranks[0].history.locks.push(Lock { communicator: 0, target_world: Some(2) });
     let found = verdict(&state).verdict;
-    assert_eq!((found.kind, found.certain), (Kind::Deadlock, false));
+    assert_eq!((found.kind, found.certain), (VerdictKind::Deadlock, false));
     assert!(
         found.sentence.contains(
             "rank 1 waits in MPI_Win_lock (main x.c:21) for rank 0 to unlock it at rank 2, which has locked it before"
@@ -115,7 +115,7 @@ fn a_probe_in_vain_says_for_what() {
     let mut first = before(&state);
     first.ranks[0].threads[0].unsuccessful_tests = 10;
     let diagnosis = diagnose(&first, &state, &mut Lines);
-    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, false));
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (VerdictKind::Deadlock, false));
     assert!(
         diagnosis.verdict.sentence.contains(
             "rank 0 tests in vain in MPI_Probe (main x.c:20) for a message from rank 1, tag 5"
@@ -151,26 +151,34 @@ fn who_sleeps_within_a_call_is_in_a_function_of_the_programs() {
     assert_eq!(
         (found.kind, found.sentence.as_str()),
         (
-            Kind::Asleep,
+            VerdictKind::Asleep,
             "Rank 0 sleeps in a function of the program's that MPI calls, and the others wait for it: it is inside MPI_Comm_dup \
              (main x.c:9)."
         )
     );
     let (first, state) = sleeper("MPI_Comm_dup", 200);
     let found = diagnose(&first, &state, &mut Lines).verdict;
-    assert_eq!((found.kind, found.certain), (Kind::Deadlock, true), "an MPI that looks around");
+    assert_eq!(
+        (found.kind, found.certain),
+        (VerdictKind::Deadlock, true),
+        "an MPI that looks around"
+    );
     let (mut first, mut state) = sleeper("MPI_Comm_dup", 700);
     for look in [&mut first, &mut state] {
         look.ranks[0].threads[0].system.as_mut().unwrap().sleeps_in = "poll".to_owned();
     }
     let found = diagnose(&first, &state, &mut Lines);
-    assert_eq!((found.verdict.kind, found.verdict.certain), (Kind::Deadlock, false), "perhaps MPI");
+    assert_eq!(
+        (found.verdict.kind, found.verdict.certain),
+        (VerdictKind::Deadlock, false),
+        "perhaps MPI"
+    );
     assert!(found.notes[0].contains("rank 0 sleeps inside an MPI call (in poll)"));
     let (mut first, mut state) = sleeper("MPI_Finalize", 700);
     for look in [&mut first, &mut state] {
         look.is(0, Condition::Finalizing);
     }
-    assert_eq!(diagnose(&first, &state, &mut Lines).verdict.kind, Kind::Asleep);
+    assert_eq!(diagnose(&first, &state, &mut Lines).verdict.kind, VerdictKind::Asleep);
 }
 
 #[test]
@@ -180,12 +188,12 @@ fn of_a_job_that_has_ended_a_thread_outside_may_have_been_about_to_act() {
         state.inside(rank, operation("MPI_Recv", 1 - rank as i64, 5, 20));
         state.is(rank, Condition::Killed);
     }
-    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
     state.ranks[0].thread_level = 3; // of threads that never called MPI nothing is left
-    assert_eq!(kind(&state), (Kind::Deadlock, false));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, false));
     state.ranks[0].threads.push(thread(1));
     state.ranks[0].threads[1].system = None;
-    assert_eq!(kind(&state), (Kind::Deadlock, false));
+    assert_eq!(kind(&state), (VerdictKind::Deadlock, false));
 }
 
 #[test]
@@ -194,7 +202,7 @@ fn of_ranks_that_are_not_seen_it_is_not_said_that_they_ended() {
     state.ranks.truncate(1);
     state.is(0, Condition::Finalized);
     let found = verdict(&state).verdict;
-    assert_eq!((found.kind, found.certain), (Kind::Ended, false));
+    assert_eq!((found.kind, found.certain), (VerdictKind::Ended, false));
     assert_eq!(found.sentence, "The 1 of 2 ranks that can be seen reached MPI_Finalize.");
 }
 
@@ -204,10 +212,10 @@ fn who_returns_from_main_has_ended() {
     state.is(0, Condition::Exited);
     state.is(1, Condition::Finalized);
     let found = verdict(&state).verdict;
-    assert_eq!(found.kind, Kind::Ended);
+    assert_eq!(found.kind, VerdictKind::Ended);
     assert!(found.sentence.contains("Rank 0 exited without MPI_Finalize"), "{}", found.sentence);
     state.posted(0, operation("MPI_Irecv", 1, 1, 11));
-    assert_eq!(kind(&state).0, Kind::Dead);
+    assert_eq!(kind(&state).0, VerdictKind::Dead);
 }
 
 /// Who receives from any source is a source, too; that is not why it stands where the others have left.
@@ -219,6 +227,6 @@ fn who_waits_for_those_who_left_does_not_wait_for_itself() {
         state.is(rank, Condition::Finalizing);
     }
     let found = verdict(&state);
-    assert_eq!((found.verdict.kind, found.verdict.certain), (Kind::Left, true));
+    assert_eq!((found.verdict.kind, found.verdict.certain), (VerdictKind::Left, true));
     assert!(found.further.is_empty(), "{:?}", found.further);
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::document::{Kind, Verdict};
-use super::super::processes::{outside, waited_for, Outside};
+use super::super::document::{Verdict, VerdictKind};
+use super::super::processes::{outside, waited_for, OutsideActivity};
 use super::super::words::Words;
-use super::super::Found;
+use super::super::HangEvidence;
 use super::sentence::{capital, verdict};
 use super::standing::said;
 use lapscope_data::model::Nanos;
@@ -13,16 +13,16 @@ use lapscope_data::state::{Condition, ThreadState};
 use lapscope_data::text::units::{percent, time};
 
 /// `stands`: whether it is known already why somebody will never go on; then only what was stopped is said besides.
-pub fn verdicts(found: &Found<'_>, stands: bool, words: &mut Words<'_>) -> Vec<Verdict> {
+pub fn verdicts(found: &HangEvidence<'_>, stands: bool, words: &mut Words<'_>) -> Vec<Verdict> {
     let job = found.job;
-    let mut by: BTreeMap<Outside, Vec<usize>> = BTreeMap::new();
+    let mut by: BTreeMap<OutsideActivity, Vec<usize>> = BTreeMap::new();
     for at in 0..job.ranks().len() {
         if let Some(outside) = outside(job, at) {
             by.entry(outside).or_default().push(at);
         }
     }
     by.retain(|outside, _| {
-        *outside == Outside::Stopped || (!stands && !job.progressed.contains(&true))
+        *outside == OutsideActivity::Stopped || (!stands && !job.progressed.contains(&true))
     });
     let waiters = waited_for(&found.graph);
     let mut verdicts: Vec<Verdict> = by
@@ -39,8 +39,8 @@ pub fn verdicts(found: &Found<'_>, stands: bool, words: &mut Words<'_>) -> Vec<V
 }
 
 fn of_outside(
-    found: &Found<'_>,
-    outside: Outside,
+    found: &HangEvidence<'_>,
+    outside: OutsideActivity,
     ranks: &[usize],
     waiters: &[usize],
     words: &mut Words<'_>,
@@ -56,30 +56,30 @@ fn of_outside(
     let is_one = ranks.len() == 1;
     let (is, s) = if is_one { ("is", "s") } else { ("are", "") };
     let (kind, mut sentence) = match outside {
-        Outside::Stopped => (Kind::Stopped, format!("{who} {is} stopped, by a signal or a debugger")),
-        Outside::Asleep => (Kind::Asleep, format!("{who} sleep{s} outside of MPI{}", sleeps_in(found, first))),
-        Outside::AsleepWithin => (Kind::Asleep, format!("{who} sleep{s} in a function of the program's that MPI calls")),
-        Outside::Computes => (Kind::Computes, format!("{who} compute{s} outside of MPI{}", busy(found, first))),
-        Outside::Unseen => (Kind::Computes, format!("{who} {is} outside of MPI; whether on a processor or asleep cannot be seen from here")),
+        OutsideActivity::Stopped => (VerdictKind::Stopped, format!("{who} {is} stopped, by a signal or a debugger")),
+        OutsideActivity::Asleep => (VerdictKind::Asleep, format!("{who} sleep{s} outside of MPI{}", sleeps_in(found, first))),
+        OutsideActivity::AsleepWithin => (VerdictKind::Asleep, format!("{who} sleep{s} in a function of the program's that MPI calls")),
+        OutsideActivity::Computes => (VerdictKind::Computes, format!("{who} compute{s} outside of MPI{}", busy(found, first))),
+        OutsideActivity::Unseen => (VerdictKind::Computes, format!("{who} {is} outside of MPI; whether on a processor or asleep cannot be seen from here")),
     };
     let waiting = found.graph.nodes.iter().filter(|node| node.rank != first).count();
     if waiting > 0 && waiters[first] > 0 {
         sentence += &format!(", and the others wait for {}", if is_one { "it" } else { "them" });
     }
     sentence += &format!(": {}{}", last_of(found, first, is_one, words), again(outside));
-    verdict(job, kind, outside != Outside::Unseen, sentence, ranks)
+    verdict(job, kind, outside != OutsideActivity::Unseen, sentence, ranks)
 }
 
 /// What to do with those who are stopped.
-fn again(outside: Outside) -> &'static str {
+fn again(outside: OutsideActivity) -> &'static str {
     match outside {
-        Outside::Stopped => "; kill -CONT lets it go on.",
+        OutsideActivity::Stopped => "; kill -CONT lets it go on.",
         _ => ".",
     }
 }
 
 /// "its last MPI call was MPI_Send (main x.c:7), 12 s ago".
-fn last_of(found: &Found<'_>, at: usize, is_one: bool, words: &mut Words<'_>) -> String {
+fn last_of(found: &HangEvidence<'_>, at: usize, is_one: bool, words: &mut Words<'_>) -> String {
     let rank = found.job.rank(at);
     let whose = if is_one { "its".to_owned() } else { format!("rank {}'s", rank.rank) };
     let thread = outside_thread(found, at).filter(|_| found.job.sleeps_within(at).is_none());
@@ -102,12 +102,12 @@ fn last_of(found: &Found<'_>, at: usize, is_one: bool, words: &mut Words<'_>) ->
     }
 }
 
-fn outside_thread<'a>(found: &Found<'a>, at: usize) -> Option<&'a ThreadState> {
+fn outside_thread<'a>(found: &HangEvidence<'a>, at: usize) -> Option<&'a ThreadState> {
     found.job.rank(at).threads.iter().find(|it| it.open.is_none())
 }
 
 /// " (in the system call wait_woken)"
-fn sleeps_in(found: &Found<'_>, at: usize) -> String {
+fn sleeps_in(found: &HangEvidence<'_>, at: usize) -> String {
     let system = outside_thread(found, at).and_then(|it| it.system.as_ref());
     match system.map(|it| (it.sleeps_in.as_str(), it.state)) {
         Some((place, _)) if !place.is_empty() => format!(" (in the kernel's {place})"),
@@ -116,13 +116,13 @@ fn sleeps_in(found: &Found<'_>, at: usize) -> String {
     }
 }
 
-fn busy(found: &Found<'_>, at: usize) -> String {
+fn busy(found: &HangEvidence<'_>, at: usize) -> String {
     let busy = outside_thread(found, at).and_then(|it| found.job.busy(at, it));
     busy.map_or_else(String::new, |busy| format!(" ({} of a processor)", percent(busy)))
 }
 
 /// Of a job that has ended: who ended it, or else who was outside of MPI when it did.
-fn when_it_ended(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
+fn when_it_ended(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let job = found.job;
     let all = 0..job.ranks().len();
     let is_outside =
@@ -149,11 +149,11 @@ fn when_it_ended(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let last =
         last_of(found, first, ranks.len() == 1, words).replace(" ago", " before that at most");
     let sentence = format!("{who} {ended}{waiting}: {last}.");
-    Some(verdict(job, Kind::Dead, false, sentence, &ranks))
+    Some(verdict(job, VerdictKind::Dead, false, sentence, &ranks))
 }
 
 /// Threads that test in vain for something that can still come.
-fn polling(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
+fn polling(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let job = found.job;
     let polls = |at: &usize| job.rank(*at).threads.iter().any(|it| job.polls(*at, it));
     let ranks: Vec<usize> = (0..job.ranks().len()).filter(polls).collect();
@@ -164,6 +164,6 @@ fn polling(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
         let what = need.map_or(String::new(), |step| format!(": {}", said(found, &step, words)));
         let s = if ranks.len() == 1 { "s" } else { "" };
         let sentence = format!("{who} test{s} in vain, and nothing else happens{what}.");
-        verdict(job, Kind::Polls, false, sentence, &ranks)
+        verdict(job, VerdictKind::Polls, false, sentence, &ranks)
     })
 }

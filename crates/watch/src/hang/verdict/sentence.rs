@@ -1,6 +1,6 @@
 //! What sentences of verdicts are made of.
 
-use super::super::document::{Activity, Kind, Verdict};
+use super::super::document::{Activity, Verdict, VerdictKind};
 use super::super::job::Job;
 use super::super::words::Words;
 use lapscope_data::model::Rank;
@@ -9,7 +9,7 @@ use lapscope_data::state::ThreadState;
 /// A verdict on the ranks at these places.
 pub fn verdict(
     job: &Job<'_>,
-    kind: Kind,
+    kind: VerdictKind,
     certain: bool,
     sentence: String,
     places: &[usize],

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::candidates::{self, candidates};
-use super::super::causes::{Cause, Causes};
+use super::super::causes::{HangCause, HangCauses};
 use super::super::collectives::{Mismatch, Root};
-use super::super::document::{Edge, Kind, Verdict};
+use super::super::document::{Edge, Verdict, VerdictKind};
 use super::super::graph::{Freedom, Need, Target};
 use super::super::needs::{Reason, Why};
 use super::super::words::Words;
-use super::super::Found;
+use super::super::HangEvidence;
 use super::sentence::{capital, other_threads, verdict};
 use lapscope_data::model::Rank;
 use lapscope_data::state::Condition;
@@ -18,12 +18,12 @@ use lapscope_data::text::plural;
 /// Verdicts of one kind that are said one by one.
 const MOST: usize = 4;
 
-type Step = (usize, Need<Why>);
+type WaitStep = (usize, Need<Why>);
 
 /// One or more for whoever stands; none where nobody does.
 pub fn verdicts(
-    found: &Found<'_>,
-    causes: &Causes,
+    found: &HangEvidence<'_>,
+    causes: &HangCauses,
     certain: bool,
     words: &mut Words<'_>,
 ) -> Vec<Verdict> {
@@ -31,12 +31,12 @@ pub fn verdicts(
         return Vec::new();
     }
     let mut verdicts = Vec::new();
-    verdicts.extend(gone(found, &causes.dead, Kind::Dead, certain, words));
+    verdicts.extend(gone(found, &causes.dead, VerdictKind::Dead, certain, words));
     for mismatch in causes.mismatches.iter().take(MOST) {
         verdicts.push(mismatched(found, mismatch, certain, words));
     }
     verdicts.extend(no_match(found, causes, certain, words));
-    verdicts.extend(gone(found, &causes.left, Kind::Left, certain, words));
+    verdicts.extend(gone(found, &causes.left, VerdictKind::Left, certain, words));
     verdicts.extend(circle(found, causes, certain, words));
     if verdicts.is_empty() {
         verdicts.push(knot(found, causes, certain, words));
@@ -52,14 +52,14 @@ fn perhaps(certain: bool) -> &'static str {
 }
 
 /// "rank 0 waits in MPI_Recv (main x.c:7) for a message from rank 1, tag 7".
-pub fn said(found: &Found<'_>, (node, need): &Step, words: &mut Words<'_>) -> String {
+pub fn said(found: &HangEvidence<'_>, (node, need): &WaitStep, words: &mut Words<'_>) -> String {
     let node = &found.graph.nodes[*node];
     let wait = words.wait(node, need, found);
     format!("rank {} {wait}", found.job.rank(node.rank).rank)
 }
 
 /// The first of some waits, and how many more there are.
-fn first_of(found: &Found<'_>, steps: &[Step], words: &mut Words<'_>) -> String {
+fn first_of(found: &HangEvidence<'_>, steps: &[WaitStep], words: &mut Words<'_>) -> String {
     let Some(first) = steps.first() else { return String::new() };
     let text = said(found, first, words);
     let mut ranks: Vec<usize> = steps.iter().map(|(at, _)| found.graph.nodes[*at].rank).collect();
@@ -77,9 +77,9 @@ fn first_of(found: &Found<'_>, steps: &[Step], words: &mut Words<'_>) -> String 
 
 /// Dead, or at its end before the others.
 fn gone(
-    found: &Found<'_>,
-    cause: &Cause,
-    kind: Kind,
+    found: &HangEvidence<'_>,
+    cause: &HangCause,
+    kind: VerdictKind,
     certain: bool,
     words: &mut Words<'_>,
 ) -> Option<Verdict> {
@@ -99,7 +99,7 @@ fn gone(
         _ => format!("{has} entered MPI_Finalize"),
     };
     let speaker = super::super::rollcall::speaker(rank);
-    let has_ended = kind == Kind::Dead || rank.condition == Condition::Exited;
+    let has_ended = kind == VerdictKind::Dead || rank.condition == Condition::Exited;
     let last = match speaker.and_then(|it| it.open.as_ref()).filter(|_| has_ended) {
         Some(open) => format!("inside {}", words.operation(&open.operation)),
         None => words.last(speaker.and_then(|it| it.last)),
@@ -114,7 +114,7 @@ fn gone(
 }
 
 fn mismatched(
-    found: &Found<'_>,
+    found: &HangEvidence<'_>,
     mismatch: &Mismatch,
     certain: bool,
     words: &mut Words<'_>,
@@ -147,13 +147,13 @@ fn mismatched(
     );
     let ranks: Vec<usize> =
         sides.iter().flat_map(|(_, members)| members.iter().map(|(at, _)| *at)).collect();
-    verdict(job, Kind::CollectiveMismatch, certain && mismatch.is_whole, sentence, &ranks)
+    verdict(job, VerdictKind::CollectiveMismatch, certain && mismatch.is_whole, sentence, &ranks)
 }
 
 /// Receives that wait for what was sent otherwise.
 fn no_match(
-    found: &Found<'_>,
-    causes: &Causes,
+    found: &HangEvidence<'_>,
+    causes: &HangCauses,
     certain: bool,
     words: &mut Words<'_>,
 ) -> Vec<Verdict> {
@@ -182,7 +182,7 @@ fn no_match(
             let sender = Rank { number: near[0].lane.sender, ..found.job.rank(node.rank).rank };
             let both: Vec<usize> =
                 [Some(node.rank), found.job.find(sender)].into_iter().flatten().collect();
-            let mut verdict = verdict(found.job, Kind::NoMatch, certain, sentence, &both);
+            let mut verdict = verdict(found.job, VerdictKind::NoMatch, certain, sentence, &both);
             verdict.candidates = sentences;
             verdicts.push(verdict);
         }
@@ -193,7 +193,12 @@ fn no_match(
     verdicts
 }
 
-fn edge(found: &Found<'_>, (node, need): &Step, to: usize, words: &mut Words<'_>) -> Edge {
+fn edge(
+    found: &HangEvidence<'_>,
+    (node, need): &WaitStep,
+    to: usize,
+    words: &mut Words<'_>,
+) -> Edge {
     let waits = &found.graph.nodes[*node];
     let job = found.job;
     let open = job.rank(waits.rank).threads[waits.thread].open.as_ref();
@@ -208,8 +213,8 @@ fn edge(found: &Found<'_>, (node, need): &Step, to: usize, words: &mut Words<'_>
 
 /// The shortest circle, and how many there are.
 fn circle(
-    found: &Found<'_>,
-    causes: &Causes,
+    found: &HangEvidence<'_>,
+    causes: &HangCauses,
     certain: bool,
     words: &mut Words<'_>,
 ) -> Option<Verdict> {
@@ -218,9 +223,9 @@ fn circle(
     let edges: Vec<Edge> =
         circle.iter().zip(following).map(|(step, next)| edge(found, step, next.0, words)).collect();
     let on_circle: Vec<usize> = circle.iter().map(|(at, _)| found.graph.nodes[*at].rank).collect();
-    let is_meeting = |step: &Step| matches!(step.1.why.reason, Reason::Meeting(_));
+    let is_meeting = |step: &WaitStep| matches!(step.1.why.reason, Reason::Meeting(_));
     let are_meetings = circle.iter().all(is_meeting) && circle.len() > 1;
-    let kind = if are_meetings { Kind::CollectiveMismatch } else { Kind::Deadlock };
+    let kind = if are_meetings { VerdictKind::CollectiveMismatch } else { VerdictKind::Deadlock };
     let mut standing: Vec<usize> =
         causes.standing.iter().map(|&at| found.graph.nodes[at].rank).collect();
     standing.dedup();
@@ -241,7 +246,7 @@ fn circle(
 }
 
 /// Whose thread makes it a perhaps: it sleeps in a system call that others may end.
-fn unless(found: &Found<'_>, involved: &[usize], words: &mut Words<'_>) -> String {
+fn unless(found: &HangEvidence<'_>, involved: &[usize], words: &mut Words<'_>) -> String {
     let job = found.job;
     let is_thread = |at| job.may_sleep_within(at).is_none() && !job.had_other_threads(at);
     let is_doubtful = |at: &&usize| found.graph.ranks[**at] == Freedom::Perhaps && is_thread(**at);
@@ -253,7 +258,7 @@ fn unless(found: &Found<'_>, involved: &[usize], words: &mut Words<'_>) -> Strin
 }
 
 /// Messages that no receive is for, of those that come nearest to what ranks of a circle wait for.
-fn of_circle(found: &Found<'_>, circle: &[Step], words: &mut Words<'_>) -> Vec<String> {
+fn of_circle(found: &HangEvidence<'_>, circle: &[WaitStep], words: &mut Words<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for (node, need) in circle.iter().filter(|step| step.1.why.reason == Reason::Receive) {
         let rank = found.graph.nodes[*node].rank;
@@ -266,7 +271,7 @@ fn of_circle(found: &Found<'_>, circle: &[Step], words: &mut Words<'_>) -> Vec<S
 
 /// Whoever could let a rank of a circle go on where any of several could, and whoever could let those; nobody where each waits for
 /// the next alone.
-fn alternatives(found: &Found<'_>, causes: &Causes, on_circle: &[usize]) -> Vec<usize> {
+fn alternatives(found: &HangEvidence<'_>, causes: &HangCauses, on_circle: &[usize]) -> Vec<usize> {
     let graph = &found.graph;
     let mut known: BTreeSet<usize> = on_circle.iter().copied().collect();
     let mut ahead: Vec<usize> = on_circle.to_vec();
@@ -297,12 +302,12 @@ fn alternatives(found: &Found<'_>, causes: &Causes, on_circle: &[usize]) -> Vec<
     }
 }
 
-fn circle_in_words(edges: &[Edge], kind: Kind, certain: bool) -> String {
+fn circle_in_words(edges: &[Edge], kind: VerdictKind, certain: bool) -> String {
     let what = match (kind, certain) {
-        (Kind::CollectiveMismatch, true) => {
+        (VerdictKind::CollectiveMismatch, true) => {
             "Collectives of several communicators are called in different orders"
         }
-        (Kind::CollectiveMismatch, false) => {
+        (VerdictKind::CollectiveMismatch, false) => {
             "Perhaps collectives of several communicators are called in different orders"
         }
         (_, true) => "Deadlock",
@@ -324,8 +329,8 @@ fn circle_in_words(edges: &[Edge], kind: Kind, certain: bool) -> String {
 
 /// "rank 0 waits in MPI_Recv (main x.c:7) for ..., and rank 1 waits in ...": the begin of the shortest circle.
 pub fn circle_of_waits(
-    found: &Found<'_>,
-    causes: &Causes,
+    found: &HangEvidence<'_>,
+    causes: &HangCauses,
     words: &mut Words<'_>,
 ) -> Option<String> {
     let circle = causes.circles.iter().min_by_key(|circle| circle.len())?;
@@ -334,7 +339,7 @@ pub fn circle_of_waits(
 }
 
 /// Who else stands.
-fn behind(causes: &Causes, length: usize, standing: usize) -> String {
+fn behind(causes: &HangCauses, length: usize, standing: usize) -> String {
     let others = standing.saturating_sub(length) as u64;
     match (causes.circles.len(), others) {
         (_, 0) => String::new(),
@@ -347,15 +352,20 @@ fn behind(causes: &Causes, length: usize, standing: usize) -> String {
 }
 
 /// Nobody of those can go on, and no single circle says why.
-fn knot(found: &Found<'_>, causes: &Causes, certain: bool, words: &mut Words<'_>) -> Verdict {
-    let mut by_rank: BTreeMap<usize, Step> = BTreeMap::new();
+fn knot(
+    found: &HangEvidence<'_>,
+    causes: &HangCauses,
+    certain: bool,
+    words: &mut Words<'_>,
+) -> Verdict {
+    let mut by_rank: BTreeMap<usize, WaitStep> = BTreeMap::new();
     for &at in &causes.standing {
         let node = &found.graph.nodes[at];
         if let Some(need) = node.surest().first() {
             by_rank.entry(node.rank).or_insert((at, **need));
         }
     }
-    let steps: Vec<Step> = by_rank.values().copied().collect();
+    let steps: Vec<WaitStep> = by_rank.values().copied().collect();
     let ranks: Vec<usize> = by_rank.keys().copied().collect();
     let waits: Vec<String> = steps.iter().take(2).map(|step| said(found, step, words)).collect();
     let what = if certain { "Deadlock" } else { "Perhaps a deadlock" };
@@ -365,5 +375,5 @@ fn knot(found: &Found<'_>, causes: &Causes, certain: bool, words: &mut Words<'_>
         words.ranks(&ranks),
         waits.join(", and ")
     );
-    verdict(found.job, Kind::Deadlock, certain, sentence, &ranks)
+    verdict(found.job, VerdictKind::Deadlock, certain, sentence, &ranks)
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use lapscope_fixture::random::Random;
 
-use super::super::{Message, Pattern, Traffic, Votes};
+use super::super::{Pattern, TimedMessage, Traffic, Votes};
 use lapscope_trace::Presence;
 
 /// Nanoseconds that a message travels, and in a call.
@@ -28,7 +28,7 @@ pub enum Do {
 pub struct Program(pub Vec<Vec<Do>>);
 
 impl Program {
-    pub fn of(ranks: usize, of: impl Fn(usize) -> Vec<Do>) -> Program {
+    pub fn for_ranks(ranks: usize, of: impl Fn(usize) -> Vec<Do>) -> Program {
         Program((0..ranks).map(of).collect())
     }
 
@@ -70,11 +70,11 @@ struct Machine<'p> {
     /// Moments of messages under way, by source and destination.
     under_way: HashMap<(usize, usize), VecDeque<i64>>,
     random: Random,
-    messages: Vec<Message>,
+    messages: Vec<TimedMessage>,
 }
 
 pub struct Played {
-    messages: Vec<Message>,
+    messages: Vec<TimedMessage>,
     collectives: Vec<Vec<i64>>,
     presence: Vec<Presence>,
 }
@@ -141,7 +141,7 @@ impl<'p> Machine<'p> {
                 let sent = self.under_way.entry((from, rank)).or_default().pop_front();
                 let Some(sent) = sent else { return false };
                 let received = now.max(sent + LATENCY) + IN_CALL;
-                self.messages.push(Message {
+                self.messages.push(TimedMessage {
                     source: from as u32,
                     destination: rank as u32,
                     sent,

@@ -1,7 +1,5 @@
 //! What a database may do to whoever reads it: nothing. It is data, and may be somebody else's; SQLite takes views, triggers,
 //! functions in them and pages that lead in circles for granted.
-//!
-//! Only statements of ours are bounded, not those that a user gives to `lapscope sql`.
 
 use std::sync::OnceLock;
 

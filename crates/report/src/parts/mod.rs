@@ -8,8 +8,8 @@
 //! Messages need their two ranks, so the peers of the focus are read with it, and whole: what a sender was doing
 //! meanwhile is asked of all its rows. Members of a collective that does not block may hold each other up while they
 //! compute: of a small communicator all are looked at, of a larger one those next to a rank on either side. Replays and
-//! watched buffers need the whole run: of one that fits into memory they are told however it was looked at, of a larger
-//! one they are left out, which is said. A test cuts one run into 1 to 64 parts and compares bytes.
+//! watched buffers need the whole run: a run that fits into memory has them however it was looked at, and a report on a
+//! larger one says that they are left out. A test cuts one run into 1 to 64 parts and compares bytes.
 
 pub mod engine;
 pub mod load;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds all Markdown against the tree: relative links lead somewhere, files that are named are there, prose is wrapped;
-and every option of the recorder is in a guide.
+every option of the recorder is in a guide; and every room has a short README.
 
     tests/documents.py            names what is wrong; the exit code tells whether anything is
 """
@@ -11,6 +11,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 100
+
+# Rooms: each has a README that says what it is for, what it knows and what must stay true.
+ROOMS = (
+    *("cli", "crates/*", "packaging", "python"),
+    *("interposer/calibrate", "interposer/generate", "interposer/preload", "interposer/recorder/*"),
+)
+WORDS = 300
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)")
@@ -87,9 +94,21 @@ def undocumented():
             yield f"{option} of options.def is in no table of docs/user-guide.md or docs/injection.md"
 
 
+def unexplained():
+    rooms = [room for pattern in ROOMS for room in sorted(ROOT.glob(pattern)) if room.is_dir()]
+    for room in rooms:
+        name, readme = room.relative_to(ROOT), room / "README.md"
+        words = len(readme.read_text("utf-8").split()) if readme.exists() else 0
+        if not words:
+            yield f"{name} has no README.md that says what must stay true of it"
+        elif words > WORDS:
+            yield f"{name}/README.md: {words} words, at most {WORDS}"
+
+
 def main():
     troubles = [trouble for document in documents() for trouble in check(document)]
     troubles += undocumented()
+    troubles += unexplained()
     print("\n".join(troubles) if troubles else "all documents hold")
     return 1 if troubles else 0
 

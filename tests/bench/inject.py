@@ -178,7 +178,7 @@ def pairs(results, way, what, base=BARE):
 
 
 def hidden_percent(bare, this):
-    """Overlap as docs/design.md has it, of what was possible; no computation hides what the program itself does to post."""
+    """Overlap as overlap/request.rs has it, of what was possible; no computation hides what the program itself does to post."""
     possible = min(bare["alone"] - bare["post"], this["compute"])
     hidden = bare["alone"] - this["post"] - this["wait"]
     return 100 * min(max(hidden, 0), possible) / possible

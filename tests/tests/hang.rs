@@ -1,4 +1,9 @@
 //! `lapscope hang` of programs that hang, and of such that are only slow, while they run.
+//!
+//! A tool that calls a slow job hung is worse than none: so a slow program is looked at over and over from its first
+//! wait to its end, and none of the verdicts that leave no hope may come at any of these times, nor may its output or
+//! exit code change. A rank that is to die runs below a shell that stays, since launchers end all ranks with the first.
+//! What a test starts it finds again by the run directory in its environment, so that it ends nothing else.
 
 mod table;
 

@@ -2,6 +2,9 @@
 //!
 //! Each node's process writes what it sees, whole or not at all, into a directory of the run directory, which all nodes share. Whoever
 //! has started them puts the parts together.
+//!
+//! Nothing listens on a port, and nothing but the run directory has to be shared. A launcher that fails, or does not
+//! end, is named with what it said, and the diagnosis is made of the rest.
 
 use std::fs;
 use std::io::Write;

@@ -1,5 +1,10 @@
 //! A run as a page of HTML that stands alone: one file, which asks for nothing else and works without a network. Each section is
 //! a file; `markup` is the only way by which anything of a run gets into it.
+//!
+//! Grids are drawn on canvas, all else is SVG or HTML: a heat map of 64 x 160 places and five causes is 50,000 numbers,
+//! which as elements are megabytes and slow. A canvas can be used without a pointer: a sentence says what is to be
+//! seen, arrow keys move a cursor, and a line is read aloud with the exact value. The script is plain, without a
+//! framework or a build step: what is in the page can be read in the source.
 
 mod advice;
 mod circumstances;

@@ -1,4 +1,6 @@
 //! The job without a terminal: one screen as text, or lines of JSON.
+//!
+//! A screen is that of the view, drawn into memory: there is one layout, and tests of every size need no terminal.
 
 use std::io::Write;
 use std::process::ExitCode;

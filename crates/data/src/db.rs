@@ -1,4 +1,9 @@
 //! Opens runs: finds their files, checks that they are ours, reads definitions. Everything is read-only.
+//!
+//! Of files with few calls, opening is most of the time: each statement of its own locks the file and reads its first
+//! page again, and each opening parses the schema. So one transaction spans all that is read of an open file, the
+//! format is told from the first page before SQLite sees the file, and whether tables are tables is asked of all of
+//! them together.
 
 mod census;
 pub mod check;

@@ -1,4 +1,11 @@
 //! Spools that killed ranks left become databases.
+//!
+//! The header of a spool names the job, the launch, the host with its boot, and the process with the name space in
+//! which its pid is meant. By these a spool is told from one of another job, and its process can be seen to be dead, or
+//! not.
+//!
+//! Spools of other nodes stay when a launcher has ended, though its ranks should have, too: a killed srun leaves them
+//! running, and a spool that is converted under a running rank loses what follows.
 
 mod claim;
 mod node;

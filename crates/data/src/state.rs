@@ -2,6 +2,11 @@
 //! those that dead ones left, and from databases.
 //!
 //! Indices are of the job: the same call, call path and communicator have the same index on all ranks.
+//!
+//! A state has no rows, but what can be held against what other ranks did: how many messages went to whom with which
+//! tag, how many came, and the latest collectives of each communicator in the order in which they began. Whatever makes
+//! that incomplete (a bounded recording, damage, a peer that is not known) makes `is_whole` false, and then nothing is
+//! concluded from what is missing. Tests hold the states of spools and of databases against each other.
 
 mod database;
 mod definitions;

@@ -4,6 +4,15 @@
 //! and Afsahi 2007). Samples of near sizes are put together. Whatever disturbs a transfer makes it longer, so what it takes
 //! undisturbed is the low end of what is seen, however many of the others ran into ranks without a processor. Larger
 //! transfers take no less; in between time is linear in bytes.
+//!
+//! - Of an exchange of two ranks (one send and one receive that one call completes) both messages are samples.
+//! - A collective is one when all ranks entered it together, and waited for it at once if it is non-blocking: what half
+//!   of the ranks took from the entry of the last one. Non-blocking collectives have times of their own, since MPIs
+//!   have other algorithms for them; where there are none, those of the blocking call count.
+//! - The spread goes from the quickest hundredth to the median, and achieved overlap is an interval over all of it.
+//!   Between nodes the low end would choose the direction in which the clocks err: each direction has its own curve,
+//!   and the mean of both counts.
+//! - Samples while a rank lacked a processor count only where there are no others. They bound from above.
 
 mod bins;
 mod curve;

@@ -7,6 +7,10 @@
 //!
 //! Ranks of one node share a clock. Where their messages contradict that (containers with time name spaces, virtual
 //! machines under one name), each of these ranks counts as a node of its own here.
+//!
+//! A ping-pong at MPI_Init would be communication that the application did not ask for, and ranks that are not profiled
+//! would not answer. The result is as exact as the quickest message is short, and needs traffic both ways or a barrier
+//! now and then. The margin is in the output.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

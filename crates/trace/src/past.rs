@@ -1,4 +1,9 @@
 //! What a rank that somebody waited for did meanwhile.
+//!
+//! The last rank to come to a collective may be any rank of the run, so of a run in parts it is not in memory. What it
+//! did before is therefore asked for in a stage of its own, and bounded: its latest visits to MPI, and when it had no
+//! processor. A wait for it is explained by that in a run of two ranks as well. Of what lies before these visits
+//! nothing is claimed.
 
 use super::collective::Before;
 use super::{Half, RankTrace, Trace};

@@ -3,6 +3,11 @@
 //! Found in the call paths of the run: a small function in which each MPI call stands at one place, one call, or several that
 //! all post, which was called from at least two places and called nothing else that came to MPI. What calls only such
 //! functions may be one in its turn, and what only a wrapper calls is one.
+//!
+//! A function that posts and waits is an exchange, and no wrapper. Callers that say less than the function does (no
+//! name, no line, an interpreter) end the search. It is decided when a run is read, from all of it, and databases keep
+//! whole call paths; `diff` joins what it finds in both runs. A policy of injection names the whole way from the call
+//! to the caller, since the address of the call is that of all its callers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,11 @@
-/* Which job this process is of, and which of its MPI_COMM_WORLDs: found out without talking to anybody. */
+/*
+ * Which job this process is of, and which of its MPI_COMM_WORLDs: found out without talking to anybody.
+ *
+ * A launcher tells each rank what only its job has. Open MPI numbers worlds in the name space of PMIx, Intel MPI in
+ * variables, Hydra in the command line of the proxy, for which up to eight ancestors' command lines are looked through.
+ * How many processes belong together is the launcher's own count, and only that of the launcher which named the job is
+ * believed: what Slurm tells of a step is inherited by all that a launcher within it starts.
+ */
 #ifndef LAPSCOPE_JOB_H
 #define LAPSCOPE_JOB_H
 

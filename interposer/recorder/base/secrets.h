@@ -1,4 +1,8 @@
-/* Keeps what may be a secret out of what is written down: the recorder and the command line share it. */
+/*
+ * Keeps what may be a secret out of what is written down: the recorder and the command line share it.
+ *
+ * It is a list of words, and no proof. LAPSCOPE_COMMAND_LINE=off stores the program's name alone.
+ */
 #ifndef LAPSCOPE_SECRETS_H
 #define LAPSCOPE_SECRETS_H
 

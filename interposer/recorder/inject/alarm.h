@@ -1,6 +1,7 @@
 /*
  * An alarm of one thread: a signal once the thread has run for a while, in its own code and not in the kernel, so that
- * no system call is cut short by it. It rings once for each time it is set.
+ * no system call is cut short by it. It rings once for each time it is set: a real-time signal that cannot be queued
+ * would become a SIGIO, which ends a program that does not expect it.
  */
 #ifndef LAPSCOPE_ALARM_H
 #define LAPSCOPE_ALARM_H

@@ -299,7 +299,10 @@ static void follow(struct thread *t)
     }
 }
 
-/* An arm that is tried out keeps to the budget in its own slots: it gains there what it would gain if it were kept. */
+/* An arm that is tried out keeps to the budget in its own slots: it gains there what it would gain if it were kept.
+ * With a budget of the whole run, a quarter of the time could spend what may not be spent throughout, and promise a
+ * gain that is not kept. Leaving an arm out that costs more than the budget is worse: ranks differ about one that costs
+ * about as much. */
 static void keep_to_budget(uint64_t now)
 {
     struct pilot_cost cost = pilot_cost(pilot, now);

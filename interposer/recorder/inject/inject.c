@@ -82,6 +82,7 @@ static void close_gate(void)
 
 /* --- testing ------------------------------------------------------------------------------------------------------ */
 
+/* The interval doubles, up to sixteen times, where a site's tests find nothing, and is back at once when one does. */
 static void adapt(struct inject_site *site, int found)
 {
     unsigned *level = &site->pace[injection.arm].level, *idle = &site->pace[injection.arm].idle;

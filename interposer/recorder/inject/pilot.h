@@ -103,7 +103,8 @@ void pilot_idle(struct pilot *pilot, uint64_t now_ns);
 void pilot_lose(struct pilot *pilot, unsigned arm, uint64_t now_ns);
 
 /* The gain of the arm that is or was last kept: while it was in force, or until there is enough of that, while it was
- * looked for. No rounds: there was none. */
+ * looked for. No rounds: there was none. Rounds that chose an arm do not tell its gain if others can: the best of
+ * several looks better than it is. */
 struct trial_gain pilot_gain(const struct pilot *pilot);
 
 /* What the arm in force has spent so far, and in what time: of the slots in which it is tried out, or else of all. */

@@ -2,6 +2,11 @@
  * Where in a process MPI may be entered from a signal handler: only where the interrupted code is in no object that MPI
  * may itself come to, because such code may hold a lock that MPI would wait for, or be half way through a change of
  * what MPI reads.
+ *
+ * MPI may come to the MPI library and what it needs; what was loaded while MPI started; what is loaded later and needs
+ * something that only MPI does; libc and what it opens; whoever provides malloc; everything preloaded. Not to libm,
+ * which has no state. A program's own libraries are safe although they may hold locks: MPI does not call them. In the
+ * handler it is a binary search.
  */
 #ifndef LAPSCOPE_SAFE_POINT_H
 #define LAPSCOPE_SAFE_POINT_H

@@ -1,6 +1,9 @@
 /*
  * What is measured of a thread's calls besides their time: CPU time (LAPSCOPE_CPU_TIME) and counters
  * (LAPSCOPE_COUNTERS). A thread has a meter only where one of them is asked for.
+ *
+ * Counters are read directly before and after the real call. What is laid to a request is a difference of what the
+ * posting thread had counted outside of MPI: kept in ordinary memory, as a request that never ends has none anyway.
  */
 #ifndef LAPSCOPE_METER_H
 #define LAPSCOPE_METER_H

@@ -3,6 +3,9 @@
  * and if they are so many that looking costs something, and none of them concerns injection, then the calls pass by for twenty times as
  * long. What a nap overlooks, the next look may see: programs repeat themselves. Communicators and persistent requests are known
  * also when they were made meanwhile, requests are not; one that ended meanwhile is replaced when its handle comes again.
+ *
+ * Knowing a request costs tens of nanoseconds, of which a program with small messages gets nothing. A program that
+ * posted a large request within the last second is not napped through.
  */
 #ifndef LAPSCOPE_NAP_H
 #define LAPSCOPE_NAP_H

@@ -2,6 +2,10 @@
  * What repeats, interned: an iterative program does the same operations again and again, so a record is an operation's
  * id and a few numbers. An operation is what is known at the post or of a blocking call; an outcome adds what is known
  * when a request ends.
+ *
+ * A post is compared with the operation last posted from its call site, then with the one that followed it the last
+ * time, as loops over neighbours post the same ones in turn. Only then is anything looked up. Entries of the live table
+ * are not prefetched: that gained nothing.
  */
 #ifndef LAPSCOPE_OPERATION_H
 #define LAPSCOPE_OPERATION_H

@@ -1,4 +1,10 @@
-/* What a rank got of a processor: its times mean little where it had to share one. */
+/*
+ * What a rank got of a processor: its times mean little where it had to share one.
+ *
+ * Only the kernel knows: it is asked how long the thread that called MPI_Init ran, and how long it could have run and
+ * did not. Its file stays open, but an answer takes microseconds; so it is asked where the clock is refreshed, behind a
+ * comparison that is there anyway, and outside of the call's own time.
+ */
 #ifndef LAPSCOPE_PROCESSOR_H
 #define LAPSCOPE_PROCESSOR_H
 

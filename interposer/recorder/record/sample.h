@@ -8,6 +8,12 @@
  * A thread goes from one slot to the next at the begin of a blocking or completing call; a request belongs to the slot of
  * its post, whenever it ends. What takes part in matching, messages and collectives, is counted where it is left out: so that
  * the k-th send still meets the k-th receive.
+ *
+ * With halves in place of quarters each stage would last as long as the first; so each lasts twice as long as the one
+ * before. Slots are 134 ms: long beside a message, short beside what fills the spool of a busy rank. Numbers of
+ * messages in every record, in place of counts of what was left out, would cost a table look-up a message. What is
+ * under way when recording goes on has a record of its own, of where it belongs; a message whose place cannot be told
+ * is not matched.
  */
 #ifndef LAPSCOPE_SAMPLE_H
 #define LAPSCOPE_SAMPLE_H

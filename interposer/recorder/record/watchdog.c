@@ -5,6 +5,10 @@
  * A job that hangs, hangs on all its ranks, and one line is enough: whoever makes the file MARK in the run directory says it,
  * and takes the file away when its calls go on. Ranks that are the first on their node come first, so that of a job of
  * ten thousand ranks a few hundred ask the file system at once.
+ *
+ * "Only rank 0" speaks would be silent where rank 0 waits for nobody. Where nothing can be written, the first rank of
+ * each node speaks. The thread blocks all signals, asks no MPI, holds no lock while it writes, and ends where all other
+ * threads have ended by pthread_exit, so that it keeps no process alive.
  */
 #define _GNU_SOURCE
 #include "watchdog.h"

@@ -3,6 +3,11 @@
  * that it has ended and every other one says so too, or is of a process that is dead, nobody comes behind it who would see
  * that. The lock is the kernel's (flock), so that a rank that is killed with it lets it go; what it has not done is left
  * to `lapscope run` or `lapscope recover`, which hold the same lock.
+ *
+ * A shared counter of those that have ended would be wrong after the first killed rank. One rank reads every spool and
+ * writes every row once. Ranks that appended theirs one after the other would take as long altogether, as a file has
+ * one writer, and all would wait where now all but one have gone; databases of ranks, merged afterwards, cost every row
+ * twice. The price is that one processor does the work of the node's; LAPSCOPE_CONVERT=off puts it off.
  */
 #define _GNU_SOURCE
 #include "last_rank.h"

@@ -1,4 +1,8 @@
 //! Two runs as one page: what is not the same of them, what that changed, where, and when. Numbers are those of `lapscope diff`.
+//!
+//! Two heat maps beside each other are compared by eye, so a colour means the same share on both, and a width the same
+//! time: the scales are those of both runs together. Call paths and source lines are left to the pages of each run: a
+//! path has no counterpart in the other.
 
 mod circumstances;
 mod head;

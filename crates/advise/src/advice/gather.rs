@@ -1,4 +1,14 @@
 //! Lays every part of every call's time to what would help against it.
+//!
+//! - No remote and no local progress go to a test in the computation where the message stood still: to one finding when
+//!   it is the same computation.
+//! - A late partner goes to an earlier receive, or to nobody.
+//! - Transfer goes to nobody. A slow one is contention, copying or a processor that was not there, not a lack of
+//!   computation.
+//! - A wait for sends only, with a receive already under way and another send posted before that receive is waited for,
+//!   goes to one Waitall. The last such wait in a row does not count, as it keeps no send back. Where receivers
+//!   computed for most of that time, tests there would do as well: the advice says so, and `tune` counts its time among
+//!   what injection may win.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,9 @@
 //! Turns what was gathered into advice: decides about late partners, names places, ranks by time.
+//!
+//! - A late partner is busy, and the work uneven, when it waits less than half as long for others in the whole run as
+//!   the ranks that wait for it. One that was inside MPI meanwhile, or has time of its own to wait, could have posted
+//!   its receive earlier.
+//! - Ranks are named until they have 95 % of the time, so that a sentence is not about ranks that hardly matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,7 @@
 //! Advice on moving waits and posts, where buffers were watched: as far as the program needs its data later than it waits for
 //! them, or has them ready before it posts. Where it does not, advice on the same call says so.
+//!
+//! It takes its time from what nothing else is a cure for, so that no time is promised twice.
 
 use std::collections::BTreeMap;
 

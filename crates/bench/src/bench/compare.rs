@@ -1,4 +1,8 @@
 //! Puts what lapscope says of a run beside what the program said of itself: the same quantity of the same messages.
+//!
+//! Overlap counts from when both sides have posted, also where one side is first on purpose: from its own post on,
+//! whoever is first would overlap computation with the other's delay. The kernel tells user from system time by its
+//! ticks, so only the idle share of long calls is compared.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,7 @@
 //! What lapscope recorded of a run, message tag by message tag.
+//!
+//! Reference times are those of the recorded run alone. The programs compute a little in their warm-ups, which
+//! therefore are no samples.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

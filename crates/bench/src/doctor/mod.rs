@@ -1,4 +1,8 @@
 //! What `lapscope doctor` looks at. Each look gives findings, and leaves everything as it was.
+//!
+//! A user at a new site does not know which of a hundred facts matters. So a finding is three sentences: what is there,
+//! what follows for overlap or for lapscope, and what to type. What an MPI offers is said only where its own sources,
+//! documents or output say so.
 
 mod ask;
 mod family;

@@ -1,6 +1,9 @@
 //! Whether whole runs confirm what slots promise: the program without lapscope and with the chosen setting, in turn. Slots hold
 //! the computation of one run against itself, and do not see what goes before and behind them: only a whole run says what its
 //! user waits for.
+//!
+//! A slot ends with requests under way that the next one pays for. lapscope's own cost counts; turning spools into
+//! databases is left out, as it can be done later.
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! What is in the files of a run, before any of them is read at length: which can be believed, and whose they are.
+//!
+//! Whatever else is wanted of every file is taken along while it is open ([`Census::take_with`]). Files in which nobody
+//! was asked to inject or to watch are not opened for that again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! Values from files are checked once, where they are read, and believed from there on: times that sums of them do not
 //! overflow, ids of rows that exist, words that the schema has. A file with a value that cannot be is left out as a whole
 //! and named: somebody or something has changed it, and its other values are no better.
+//!
+//! `lapscope sql` shows rows of big tables as they are: that is how one looks at a file that the other commands refuse.
 
 use std::fmt;
 

@@ -1,4 +1,8 @@
 //! Which addresses are one call site.
+//!
+//! Two calls of one line are two sites where their columns differ, and then the column is part of the name. Copies of
+//! one call, as of a loop that was unrolled, have the same column and are one site; so are two calls that one macro
+//! makes.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,10 @@
 //! What a rank's threads are inside of, and its requests that are under way: what its process changes while it is read. The kernel
 //! copies a piece of the file while the process writes it, so that a copy may be of two moments: what two copies one behind the
 //! other agree on is of one.
+//!
+//! Where several tries find no two that agree, the thread is said to be in no call, though its number of calls tells
+//! that it goes on. A record is written before its live entry is cleared, so a request whose record is the last of a
+//! stream is over, whatever its entry says.
 
 use std::io;
 

@@ -1,4 +1,7 @@
 //! Looks at a job again and again, and reads each time only what is new.
+//!
+//! A look reads what is new. How much of each chunk is in use is asked of all streams before any is read, because a
+//! record speaks only of what was defined before it, maybe in the stream of another thread.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,6 @@
 //! Whether a job goes on: how many calls the threads of its ranks have behind them, and nothing else of their spools.
+//!
+//! A watchdog that read what a job records would cost as much. A pulse is one `pread` for each thread.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,8 @@
 //! A spool that is looked at again and again, and what became of its process.
+//!
+//! Whether a process runs is asked before its spool is read: whoever is gone by then has written all that it ever will.
+//! A process is known by its pid, its start and the boot of its host. One in another name space of processes, or on
+//! another node, is unknown.
 
 use std::path::Path;
 

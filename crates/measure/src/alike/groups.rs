@@ -1,4 +1,7 @@
 //! Ranks with the same levels in all measures are a group.
+//!
+//! A group has the same level in every measure. It is named by the time that differs most. Ranks of a node that differ
+//! in the same direction are one group, though they differ in other measures, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,5 +1,9 @@
 //! Where one number of many ranks falls apart into levels. No distribution is assumed: levels are parted by gaps that are as wide
 //! as the ranks of a level lie apart.
+//!
+//! Not by multiples of a deviation: of ten thousand ranks whose times have a long tail, a hundred lie beyond any of
+//! these; that is noise, and naming it sends people after nothing. In return a rank that computes 31 % longer is not
+//! named among ranks that lie 40 % apart.
 
 /// Fewer ranks have no spread to compare a gap with. Simulated, how often noise that has no levels is given some: of 24 values
 /// normal ones in 0.05 % of all cases, of 33 and more in none of 2,000; exponential ones, which have a long tail, in 12 % of 24

@@ -1,5 +1,17 @@
 //! LogGPS from exchanges. Of the repetitions of a size a low quantile counts, as whatever disturbs makes them longer; over the
 //! sizes of a segment parameters are straight lines.
+//!
+//! PRTT is the time of the parametrised round trip (`interposer/calibrate/round_trips.c`), and o_s = (PRTT(n, d, s) -
+//! PRTT(1, 0, s)) / (n - 1) - d. The delay d is what lay between two posts in the records, the time of lapscope between
+//! calls included, so that it falls out where a benchmark would have to believe its own delay.
+//!
+//! - o_r is the time in the call that receives an answer which has long been there.
+//! - Above S a delay moves no data, and the formula would charge the transfer to the overhead: there o_s is that of the
+//!   posts, and what both sides need to find each other is a measured value of its own.
+//! - Intervals are from resamplings of repetitions and sizes and from other quantiles, one below all repetitions among
+//!   them: disturbances only ever add, so the truth is rather there.
+//! - Where both processors work on one message at the same time, as over TCP on one node, o_s + o_r is more than a
+//!   transfer takes. L is 0 then, and what overlaps is kept beside it, so that the time of a transfer stays right.
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,15 @@
 //! 4. transfer: what is left. No computation to overlap with, copying, contention.
 //!
 //! Of each of these, what this rank or the one that it waited for had no processor, though able to run, is a cause of its own.
+//!
+//! A call that completes eight requests waited once: of these the one counts that could move last. Three things are not
+//! waiting. A partner that comes after the call has ended was not waited for; one that is done is not needed any more;
+//! of one that has been inside MPI since both had posted only absences beyond X count, since it may have left the
+//! transfer to the network. A late partner is late also by what it lacked of a processor in the computation before.
+//!
+//! Sends below the limit that the run's own thresholds show wait for nobody, unless one is seen to. One-sided calls
+//! wait for their target by the same rule and by no other: many an MPI moves such data without it. For collectives the
+//! other side is whoever began last of those that have to be waited for, and every member's absences count.
 
 use std::ops::AddAssign;
 

@@ -27,6 +27,11 @@
 //!
 //! X is not known exactly either. What of it was overlapped is worked out for the least and for the most that it may be, too:
 //! of a transfer that is longer than thought a larger part was overlapped.
+//!
+//! Nothing is lost on a request's account that it did not cost: at most its post, its completing call and its own
+//! unsuccessful tests. Lost overlap has three parts. One is what the partner came too late for: possible, less what the
+//! computation after its post made possible. One is no progress, out of what the completing call took: all of it when
+//! nothing was overlapped, else the time from both posts until either side was inside MPI again. The rest is other.
 
 use crate::reference::Estimate;
 

@@ -4,6 +4,9 @@
 //! a sum over the run is estimated by weighing what a slot has with the inverse of its probability (Horvitz and Thompson 1952), and
 //! a share as the ratio of two such sums. The interval comes from how much slots differ (Poisson sampling, ratio linearised:
 //! Särndal, Swensson and Wretman 1992, 5.7).
+//!
+//! What was recorded wholly, before the first slot was drawn, adds nothing to the width. Ranks draw the same slots, so
+//! a slot of all ranks together is the unit. Of a few slots nothing is claimed.
 
 use std::collections::BTreeMap;
 

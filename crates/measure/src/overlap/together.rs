@@ -1,4 +1,10 @@
 //! Requests that are under way together: what each could have overlapped alone they could not all.
+//!
+//! Computation is lost once. Requests that one call ended, or calls whose requests' overlap windows have something in
+//! common, lose together no more than the computation in all of these windows, and what one call cost is lost once. For
+//! certain they lose no more than that computation less what they achieved at most, since transfers over one link
+//! cannot have had the same computation. What is left is shared out in proportion. Where several threads of a rank call
+//! MPI, windows have computation of their own, and are left as they are.
 
 use super::request::Achieved;
 use lapscope_trace::Presence;

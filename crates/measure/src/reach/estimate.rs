@@ -5,6 +5,12 @@
 //! their median over requests has an upper bound that holds whatever the order, and so has each end's. For the lower bound
 //! the order counts: where it makes an end the worst word, that was watched; else the words drawn leave a gap below the
 //! least of them, as wide as the others are apart on the average ([SA06] takes one time from word to word).
+//!
+//! Each time is a pair of bounds. A word that nobody touched has a lower one, a word that was written too often an
+//! upper one, and hits of other words meanwhile, which cost the program something, lie between nothing and their price.
+//! A low end is computed from the lower bounds and a high end from the upper ones, so that no distribution is assumed.
+//! Time in MPI is taken off: data that are needed after MPI_Barrier are needed at once. `simulated.rs` holds it against
+//! made-up programs: what is printed as 95 % holds the truth in nine of ten at least, in every order.
 
 use super::order::{find, AccessOrder, OrderEstimate};
 use super::seen::{median, median_of_words, ConfidenceBounds, LEAST_REQUESTS};

@@ -1,4 +1,9 @@
 //! What a network would cost a program whose messages have so much time available ([SA06]).
+//!
+//! What of EEL + G bytes exceeds the time available of the worst datum is exposed, and (T_comp + exposed) / T_comp is
+//! reported; T_comp is the time outside MPI, of all ranks together. Messages of a rank follow each other here, though
+//! they may travel at the same time, so real networks may do better. Where only bounds of a time are known, the lower
+//! one counts. Small collectives stand beside the table, since what hides them is not known.
 
 use serde::Serialize;
 

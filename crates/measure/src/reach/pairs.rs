@@ -1,5 +1,8 @@
 //! Sites that send and sites that receive from them, by matched messages: how much of each transfer the time available could
 //! hide ([SA06]), and which networks the program would tolerate.
+//!
+//! Normalised overlap is available time over reference time. A side that was not measured has at least nothing and at
+//! most anything, so that a sum with it is a lower bound.
 
 mod cells;
 mod networks;

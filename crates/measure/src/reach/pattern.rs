@@ -12,6 +12,12 @@
 //! - A train within which its source computes next to nothing, compared with what it computes around it, is one message in parts.
 //!
 //! What none of these tells is not told.
+//!
+//! Two thirds of the messages of two sites must agree, and most of them must tell, eight at least. Otherwise the pair
+//! is mixed or not known, and its time available lies between nothing and that of a concurrent program. Not told apart
+//! are a shift along a line that is not closed and a wavefront: rank r needs what rank r - 1 had in both, and nothing
+//! leads back. A chain of messages that comes back before the next send, each posted after the one before it was
+//! received, is a token: in turns.
 
 mod between;
 mod scan;

@@ -1,4 +1,16 @@
 //! Looks for what begins each step in the order of a rank's calls: a place that is visited once a step.
+//!
+//! Steps are found in what a rank does, not in when: a step that is missed or counted twice shifts all others.
+//!
+//! - A candidate is an MPI call with its call path, or a function on that path, whose visits are runs of calls with
+//!   nothing else in between. Paths tell a loop from its warm-up that calls the same function.
+//! - It qualifies if other places are visited either in nearly all segments between its visits or in few of them, and
+//!   if it is most of the run. So LAMMPS's steps are counted by the forces that are sent back in each, though every
+//!   tenth sends atoms in place of positions.
+//! - Computation is what is looked at, since time inside MPI depends on others, and noise is mostly there.
+//! - Where what is rare has about a step's computation on both sides, it may stand for a step that the candidate does
+//!   not see. Then there are no steps, rather than nine tenths of them.
+//! - Of those that qualify the one that is visited most often is taken: an outer loop qualifies, too.
 
 use rustc_hash::FxHashMap;
 

@@ -3,6 +3,11 @@
 //! A [`StepRule`] says what begins a step on each rank. It is found on a few ranks and asked of all; a [`Plan`] has it with the number
 //! of steps that most ranks made. [`StepSums`] is what is summed of each step on the way through the requests, and [`Steps`] what is
 //! told of that.
+//!
+//! A rule is looked for on three ranks. The number of steps that most ranks made counts, and the others are named:
+//! shifted against each other, sums of the k-th step would be of nothing. Each rank has its own times, so a step is no
+//! interval of the run: ranks drift apart by a step and more where little synchronises them, and a stretch has a begin
+//! and an end for each rank.
 
 mod anchor;
 mod document;

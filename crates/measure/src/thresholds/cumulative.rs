@@ -1,6 +1,10 @@
 //! Whether the limit is one for each message, or one for all that is on its way to a receiver.
 //!
 //! Published: a 60 KB socket buffer held three messages of 20 KB as it held one of 60 KB (Saif and Parashar 2004).
+//!
+//! Messages are counted together since their receiver was last inside MPI, not since their requests ended: a socket's
+//! buffer is full of messages whose requests are long complete. A limit of all together is believed when it explains
+//! some messages, and twice as many as it leaves unexplained, that waited and would not have by themselves.
 
 use serde::Serialize;
 

@@ -3,6 +3,19 @@
 //! A send can wait for two things. For its receive: MPI does not keep the message and wants to know where to put it
 //! (rendezvous). Or only for the receiver to be inside MPI, whatever it does there: MPI has put the message into a place
 //! that the receiver must clear before the send counts as complete.
+//!
+//! Open MPI 4.1 on shared memory, as an example, keeps messages up to its eager limit, but those above 256 bytes are
+//! complete only when the receiver has cleared the place where they lie: a send of 1000 bytes waits for a receiver that
+//! computes, and not for its receive. So each matched message in standard mode is evidence by itself:
+//!
+//! - Complete before its receive was posted: eager, certainly, when it was complete at once, or after a while in which
+//!   the sender was inside MPI for it alone. In the second case the receiver was inside MPI for a moment, also where no
+//!   record says so, since unsuccessful probes and tests are kept as sums.
+//! - Not complete before the receive was posted, or the receiver was inside MPI again, although the sender was inside
+//!   MPI for it much longer than a transfer takes: it waited. A receiver that came and posted at once does not tell for
+//!   which of the two. A processor that is taken away makes a wrong piece of evidence, which a limit has to stand.
+//! - Complete before the receive was posted, but not at once, while no record says that the receiver was inside MPI: it
+//!   needed no receive, and says nothing of who else was needed.
 
 use lapscope_trace::{Half, Trace};
 

@@ -3,6 +3,8 @@
 //! Each message is right but for a small share, which the data themselves tell: messages on the wrong side of the best
 //! limit. A limit is possible where it explains the data nearly as well as the best one; the bracket is what lies between
 //! the possible limits. Single messages that happen to be wrong therefore widen it, and do not move it.
+//!
+//! A side that one or two messages speak for is none.
 
 use super::cells::Extent;
 

@@ -1,4 +1,7 @@
 //! Collectives: who has to be there, and how long it takes from then on.
+//!
+//! Other networks change what a collective takes as they change a message of 1 KiB. Of a non-blocking one a member that
+//! computed in between waits as long as in the run on the average from where it waits.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

@@ -1,6 +1,11 @@
 //! The critical path: the chain of computations, calls and messages that the run's time is made of. Walked backwards from the last
 //! end [BO12]: through computation and calls that did not wait on the same thread, from a call that waited to the moment
 //! on which the chain of messages began that ended it.
+//!
+//! What passes between the trigger and the end of a call that waited is communication of that call: a link that was
+//! busy, and the rounds of a collective, are in it. The parts add up to the run time. A call with a cost of its own
+//! waits after it: if the cost is longer than what it had to wait, it did not wait. The path is one of a model, which
+//! has no noise of other ranks; so the error of the identity replay stands beside it.
 
 use rustc_hash::FxHashMap;
 

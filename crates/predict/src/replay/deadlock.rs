@@ -1,4 +1,9 @@
 //! Why a replay does not end: who waits for whom.
+//!
+//! A call needs all that it waits for, so a circle of such waits is a deadlock under that scenario, whatever else
+//! happens, and nothing else is called one. Without a circle somebody waits for a rank whose record has nothing of what
+//! is waited for: it was killed, ran out of room, or was cut off. Nor is it one when records were lost, as then
+//! messages may be matched wrongly, or when the run replayed as it was does not end: the run did.
 
 use rustc_hash::FxHashMap;
 

@@ -2,6 +2,9 @@
 //!
 //! Such losses are the machine's, not the network's: a replay keeps them where they were recorded, as it keeps those in
 //! computation. What a rank lost while it had to wait anyway cost nothing, and is not kept.
+//!
+//! The kernel counts such losses by intervals of 10 ms. A call that took far more than is usual may have all of its
+//! interval, others get their share by length. Collectives have them in their mean durations already.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

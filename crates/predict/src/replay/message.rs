@@ -1,5 +1,13 @@
 //! Messages from state to state: eager ones, and those that need their receive. Control messages are handled only while a rank is
 //! inside MPI, unless progress is asynchronous.
+//!
+//! - Eager: complete at the post, there after latency and wire time. Those that need the receiver's progress are
+//!   complete when the receiver was inside MPI.
+//! - Rendezvous by write: ready to send, clear to send, then the network moves the data. By read: ready to send, then
+//!   the network reads and tells the sender.
+//! - Speculative [RA08]: an early receive announces itself, and the send that finds that writes; where both cross, the
+//!   receiver reads; a receive from any source announces nothing.
+//! - Pipeline (`pipeline.rs`): both hosts move the data after the clear to send.
 
 use super::engine::{Engine, Trigger};
 use super::network::Plan;

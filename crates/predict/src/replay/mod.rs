@@ -3,6 +3,14 @@
 //!
 //! [`program`] makes steps of a trace, [`network`] says how long messages take and which way they go, [`engine`] goes from event
 //! to event, [`outcome`] says when everything happened.
+//!
+//! Simulators of traces let a rendezvous go on in the background, or give it no processor time. Here a control message
+//! is handled when its rank is inside MPI, or at the next test of a computation, or at once where progress is
+//! asynchronous.
+//!
+//! What the record does not say enough of has its recorded duration: messages of unknown partners, most one-sided
+//! calls, files, collectives of which a member is missing, scans, neighbourhood collectives. A wait waits for the
+//! requests that it completed in the record, also MPI_Waitany: the order of events is the recorded one.
 
 pub mod benchmark;
 #[cfg(test)]

@@ -1,5 +1,11 @@
 //! Root causes of waits ([BO10], [BO16]): while a rank waited for another, what did that one do? It computed: then that
 //! computation is the cause; it waited itself: then the cause is what it waited for, and so on.
+//!
+//! Each nanosecond of waiting has one cause, so the sums of all causes are the time waited. From a trigger on the
+//! network is the cause. The papers charge whole delays, found as differences between what two ranks did since they
+//! last synchronised; here the interval says directly what was late, and nothing is estimated. But of work spread
+//! evenly over a long stretch the part before the others began to wait is charged to none. Sums are of integers, so
+//! that the number of threads changes nothing.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

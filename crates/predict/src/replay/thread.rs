@@ -1,4 +1,9 @@
 //! A thread on its way through its steps: computation, calls, and waits for what they complete.
+//!
+//! A test that finds nothing in the replay does not wait: the program computes what stands between it and its next
+//! wait, looks again, and has that much less to compute after it. Where messages move by themselves it is made when
+//! there is something to see, and what it computed before is computed after the answer: a bound has to allow for tests
+//! that come as often as one likes.
 
 use super::engine::{Engine, Trigger, NEVER};
 use super::outcome::{CallTime, NOBODY};

@@ -1,4 +1,8 @@
 //! Which calibration fits a run: of those that this machine keeps, and of the copy in the run's directory.
+//!
+//! The copy is `calibration.json`, so that the run gives the same numbers on any machine; a newer file of the reader's
+//! replaces it. A calibration whose ranks lacked processors is used only where `--reference` says so: what it calls
+//! undisturbed was not.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

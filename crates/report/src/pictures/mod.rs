@@ -1,5 +1,16 @@
 //! What of a run is drawn rather than told: ranks over time, who sent how much to whom, and one stretch of time in detail.
 //! All of it is put into bins before it leaves here, so that a page on ten thousand ranks is as large as one on a hundred.
+//!
+//! They are painted in the walk that measures overlap ([`crate::findings`]), since a heat map, a matrix and advice are
+//! made of the same thing: what each call waited for.
+//!
+//! - A call that lasts for several slices is spread over them. Otherwise a wait of a second would be a bright point of
+//!   more than all the time that its rank had there.
+//! - A place in the matrix has the waits of both ends. A late message costs its receiver, a rendezvous its sender; who
+//!   looks for the pair that costs most wants both.
+//! - A timeline is bounded in what it shows, not in what it may be asked for. Short calls are joined with their
+//!   neighbours and counted; of requests those with the longest lives are kept, of messages the largest, and what is
+//!   not shown is counted.
 
 mod bins;
 mod heat;

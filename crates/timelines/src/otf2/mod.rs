@@ -1,4 +1,6 @@
 //! OTF2, which Vampir, Scalasca and Pipit read: an archive of definitions and, for every thread of every rank, a file of events.
+//!
+//! Sends and receives that were not matched are left out, as readers wait for the other end and stop.
 
 mod definitions;
 mod library;

@@ -1,5 +1,11 @@
 //! Who can go on: a fixpoint over ranks, threads and what many wait for together. Time and memory are linear in the number of
 //! needs, as what many ranks need is a junction of its own.
+//!
+//! Looking for circles of waits finds too many: one with MPI_Waitany or a wildcard in it may open by itself, and a rank
+//! outside of MPI may be about to send. So it is asked the other way round who can go on. Free are ranks that went on
+//! between the looks, that are outside of MPI, or that are not seen. From them it goes backwards: whoever needs all
+//! goes when all can come, whoever needs any when one can. Those who are left never go on; the circle is only for the
+//! drawing.
 
 /// What a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,8 @@
 //! What each thread waits for: from the call that it is inside of, and what the others do.
+//!
+//! A wait in which nothing is certain but which has not returned waits for one of its doubts: a blocking send that is
+//! open in both looks is no eager one. Where a program passes on copies of its handles, as mpi4py does, all requests of
+//! the thread are named, and not as certain.
 
 use rustc_hash::FxHashMap;
 

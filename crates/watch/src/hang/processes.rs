@@ -1,4 +1,8 @@
 //! Ranks that the others wait for and that are not in MPI: what their processes do there.
+//!
+//! A thread that has not called MPI yet is in no record, and may be about to send. So where any thread may call MPI the
+//! threads of the process are listed, too. The MPI library's own are among them; they wait for events, as no thread
+//! does that is about to send.
 
 use super::document::Activity;
 use super::graph::{Freedom, Graph, Target};

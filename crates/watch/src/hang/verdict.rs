@@ -1,4 +1,7 @@
 //! What is the matter, as sentences: the root of it first.
+//!
+//! The root is said before the circle: who waits for a dead rank, for a message with another tag, or in a collective
+//! that the others do not call, is in a circle, too, often with all other ranks.
 
 mod outside;
 mod sentence;

@@ -1,4 +1,7 @@
 //! Ranks in an order, and many ranks as few lines.
+//!
+//! Ranks are told apart by who waits least: calls a second are alike in a program whose ranks wait for each other,
+//! whoever is slow.
 
 use super::document::RankPace;
 use lapscope_data::model::{Nanos, Rank};

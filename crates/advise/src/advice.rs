@@ -65,6 +65,42 @@ pub struct AdviceContext<'a> {
     pub is_injected: bool,
     /// What of posts and waits could be moved, where buffers were watched.
     pub reach: Option<&'a Reach>,
+    pub replayed: Replayed,
+}
+
+/// What replays of the run say that cures gain, as shares of the run time; `None`: not known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Replayed {
+    /// Messages that move as soon as they can.
+    pub progress: Option<f64>,
+    /// Ranks that compute equally long.
+    pub balance: Option<f64>,
+    /// The error to reckon with.
+    pub error: f64,
+}
+
+impl Replayed {
+    /// A gain of less is none.
+    const NONE: f64 = 0.01;
+
+    fn of_cure(&self, cure: Cure) -> Option<Replay> {
+        let gain = match cure {
+            Cure::Test => self.progress,
+            Cure::PartnerLate => self.balance,
+            _ => None,
+        }?;
+        Some(Replay { gain, is_gain: gain > self.error.max(Self::NONE), error: self.error })
+    }
+}
+
+/// What the replay of a cure gains, as shares of the run time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Replay {
+    /// Negative: the run takes longer.
+    pub gain: f64,
+    /// Whether that is more than the error of the replay.
+    pub is_gain: bool,
+    pub error: f64,
 }
 
 /// What would help. The last four say that nothing in the communication would.
@@ -150,6 +186,8 @@ pub struct Advice {
     pub everywhere: bool,
     /// Ranks of the run.
     pub of_ranks: usize,
+    /// The run replayed with this cure; `None`: not known.
+    pub replay: Option<Replay>,
     /// Where waits for ranks began that were inside MPI themselves.
     pub began: Option<Began>,
     /// What to do, shortest.
@@ -187,6 +225,22 @@ impl Advice {
         } else {
             self.share
         }
+    }
+
+    /// Of the run time, the most that there is to win: of what is at stake no more than a replay gains; of even work what that
+    /// gains, as whoever waits for a rank may be waited for.
+    pub fn win_at_most(&self) -> f64 {
+        match (self.cure, self.replay) {
+            (Cure::PartnerLate, Some(replay)) if replay.is_gain => replay.gain,
+            (Cure::PartnerLate, Some(_)) => 0.0,
+            (_, Some(replay)) => self.share_at_most().min(replay.gain.max(0.0) + replay.error),
+            (_, None) => self.share_at_most(),
+        }
+    }
+
+    /// Whether ranks wait for each other though all compute equally long.
+    pub fn is_order(&self) -> bool {
+        self.cure == Cure::PartnerLate && self.replay.is_some_and(|replay| !replay.is_gain)
     }
 
     /// Whether it is shown; the rest is left to the JSON.

@@ -68,6 +68,10 @@ impl Summary {
         // requests that one call completes cost its time once
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
         let won = first.map(|first| &advice[first]).filter(|first| first.helps);
+        let replayed = won.filter(|advice| advice.replay.is_some()).map(Advice::win_at_most);
+        let most = replayed.map_or(exposed_ns, |share| {
+            Nanos((totals.run_ns.0 as f64 * share) as i64).min(exposed_ns)
+        });
         let in_detail = requests.exposed_ns + overlap.totals.unattributed_ns + blocking.blocked_ns;
         let waiting = exposed_ns - totals.posting_ns - totals.unsuccessful_test_ns;
         let in_detail_share = in_detail.min(waiting).share_of(waiting);
@@ -80,8 +84,8 @@ impl Summary {
             blocked_ns: totals.blocking_ns + totals.collective_ns,
             causes: causes(requests, blocking, exposed_ns),
             first,
-            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(exposed_ns),
-            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(exposed_ns),
+            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(most),
+            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(most),
         }
     }
 }
@@ -90,18 +94,23 @@ impl Summary {
 fn first_to_do(advice: &[Advice]) -> Option<usize> {
     /// By how much more is at stake where it goes before what helps.
     const FAR_MORE: f64 = 2.0;
-    let share = |at: usize| advice[at].share_at_most();
-    let most = |is_meant: &dyn Fn(&Advice) -> bool| {
+    // what an order costs is not known to be less than what is at stake
+    let share = |at: usize| match advice[at].is_order() {
+        true => advice[at].share_at_most(),
+        false => advice[at].win_at_most(),
+    };
+    let most = |is_meant: &dyn Fn(&Advice) -> bool, share: &dyn Fn(usize) -> f64| {
         let meant = (0..advice.len()).filter(|&at| is_meant(&advice[at]));
         let worth = meant.filter(|&at| share(at) >= WORTH_DOING);
         worth.rev().max_by(|&a, &b| share(a).total_cmp(&share(b))) // of equal ones the first of the list
     };
-    let cure = most(&|it| it.helps);
-    let uneven = most(&|it| it.cure == Cure::PartnerLate);
+    let cure = most(&|it| it.helps, &share);
+    let uneven = most(&|it| it.cure == Cure::PartnerLate, &share);
     match (cure, uneven) {
         (Some(cure), Some(uneven)) if share(uneven) >= FAR_MORE * share(cure) => Some(uneven),
         (Some(cure), _) => Some(cure),
-        (None, _) => most(&|_| true),
+        (None, Some(uneven)) => Some(uneven),
+        (None, None) => most(&|it| !it.helps, &|at| advice[at].share_at_most()),
     }
 }
 

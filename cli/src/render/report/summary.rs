@@ -218,7 +218,7 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
                 ""
             };
             let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
-            let (most, stake) = match advice.is_vague() {
+            let (most, stake) = match advice.is_vague() || high < advice.time_ns {
                 true => (share(high, report), time_range(low, high)),
                 false => (percent(advice.share), time(advice.time_ns)),
             };
@@ -232,10 +232,20 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             } else {
                 ""
             };
-            format!(
-                "At most {} of the run time, by even work alone.{besides}",
-                percent(advice.share_at_most())
-            )
+            match advice.replay {
+                Some(replay) if replay.is_gain => {
+                    let gain = percent(replay.gain);
+                    format!("About {gain} of the run time, by even work alone (replayed).{besides}")
+                }
+                Some(_) => format!(
+                    "At most {} of the run time, and nothing by even work: how much the order costs is not known.{besides}",
+                    percent(advice.share_at_most())
+                ),
+                None => format!(
+                    "At most {} of the run time, by even work alone.{besides}",
+                    percent(advice.share_at_most())
+                ),
+            }
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),
     }

@@ -25,6 +25,9 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::PostEarlier => format!("Post the sends that {at} waits for earlier."),
         Cure::MakeNonblocking => format!("Make {at} an MPI_Isend that is completed later."),
         Cure::LowerLimit => format!("Lower the eager limit for the messages of {at}, which are copied while they are posted."),
+        Cure::PartnerLate if advice.is_order() => {
+            format!("Let ranks need each other less often, or later, at {at}: they compute equally long and wait in turn.")
+        }
         Cure::PartnerLate => format!("Even out the work, which overlap cannot: {at} waits for ranks that come late."),
         Cure::NothingToHideBehind => {
             format!("Nothing in the communication alone: {at} has too little computation beside its transfers.")

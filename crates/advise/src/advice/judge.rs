@@ -263,6 +263,7 @@ impl Judge<'_> {
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
+            replay: self.setting.replayed.of_cure(*cure),
             began: self.began(&sums.waiting).filter(|_| *cure == Cure::PartnerLate),
             headline: String::new(),
             sentence: String::new(),

@@ -219,6 +219,13 @@ fn partner_late(advice: &Advice) -> String {
         let began = known.map(began).unwrap_or_default();
         return format!("{at} waits for {whom}, inside MPI for {inside} of that time{began}.");
     }
+    if advice.is_order() {
+        return format!(
+            "{at} waits for {whom}, which come{s} late from computing, though all compute equally long: replayed with even work \
+             the run takes as long. What costs is the order in which they need each other: pass on smaller pieces sooner, take \
+             what comes first (MPI_Waitany), post sends before other work, or synchronise less."
+        );
+    }
     if waited.0 * 2 < evidence.waited_ns.0 {
         let (waited, others) = (time(waited), time(evidence.waited_ns));
         return format!(

@@ -33,6 +33,8 @@ pub struct RunTimeBounds {
     pub perfect_progress_high_ns: Option<Nanos>,
     /// The same with messages that take no time; `None`: not known.
     pub ideal_network_ns: Option<Nanos>,
+    /// With every rank computing as long as the mean of all; `None`: not known.
+    pub balanced_load_ns: Option<Nanos>,
     /// Whether the times of messages are fitted to the waits alone; then the run may become faster than these two.
     pub rests_on_waits: bool,
 }
@@ -75,9 +77,10 @@ pub fn bounds(
     let recorded_ns = Nanos(trace.run_ns());
     let identity_ns = run_of(&Scenario::default(), &recorded)?;
     let identity_error = (identity_ns - recorded_ns).share_of(recorded_ns);
-    let predicted = |scenario: &Scenario| {
-        (identity_error.abs() <= MOST_ERROR).then(|| run_of(scenario, &unrecorded)).flatten()
-    };
+    let is_near = identity_error.abs() <= MOST_ERROR;
+    let predicted = |scenario: &Scenario| is_near.then(|| run_of(scenario, &unrecorded)).flatten();
+    let even = Conditions { compute: program.even_load(), ..unrecorded.clone() };
+    let balanced = is_near.then(|| run_of(&Scenario::default(), &even)).flatten();
     let progress = predicted(&perfect_progress());
     let others = fitted.others.iter().filter(|_| progress.is_some());
     let others = others.filter_map(|other| under(other, &perfect_progress(), &unrecorded));
@@ -92,6 +95,7 @@ pub fn bounds(
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
         ideal_network_ns: predicted(&ideal_network()),
+        balanced_load_ns: balanced,
         rests_on_waits: fitted.rests_on_waits(),
     })
 }

@@ -167,14 +167,10 @@ impl Replayer {
 
     fn conditions(&self, scenario: &Scenario) -> Conditions {
         let slower = 1.0 / scenario.cpu.unwrap_or(1.0);
-        let mut compute = vec![slower; self.trace.ranks.len()];
-        if scenario.balance {
-            let own: Vec<i64> = self.program.ranks.iter().map(|rank| rank.compute()).collect();
-            let mean = own.iter().sum::<i64>() as f64 / own.len().max(1) as f64;
-            for (factor, own) in compute.iter_mut().zip(own).filter(|(_, own)| *own > 0) {
-                *factor *= mean / own as f64;
-            }
-        }
+        let compute = match scenario.balance {
+            true => self.program.even_load().into_iter().map(|factor| factor * slower).collect(),
+            false => vec![slower; self.trace.ranks.len()],
+        };
         Conditions { compute, keeps_recording: false }
     }
 

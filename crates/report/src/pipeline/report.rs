@@ -9,9 +9,9 @@ use crate::cvars;
 use crate::findings::{Findings, FindingsChoice};
 use crate::pictures::Drawn;
 use crate::report::{InDetail, Report, ReportOptions};
-use lapscope_advise::advice::{Advice, AdviceContext, Limit};
+use lapscope_advise::advice::{Advice, AdviceContext, Limit, Replayed};
 use lapscope_advise::problem::{module_problems, no_moments};
-use lapscope_data::model::Rank;
+use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
@@ -19,7 +19,7 @@ use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
-use lapscope_predict::whatif::bounds::{bounds, is_too_large};
+use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
 
 /// The report on a run, or on some of its ranks.
 ///
@@ -163,7 +163,8 @@ fn in_detail<T>(
     let replayed = replayed.filter(|trace| !trace.is_summarized());
     let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
     let is_injected = injection.is_some() || open.is_injection_left_out();
-    let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref() };
+    let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
+    let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
     let told = view.plan().filter(|_| wanted.steps);
@@ -180,4 +181,15 @@ fn in_detail<T>(
         advice,
     };
     Ok((detail, looked))
+}
+
+/// What is said of cures by replays, where these are near enough to the record.
+fn replayed_gains(bounds: &RunTimeBounds) -> Replayed {
+    let is_near = bounds.error() <= MOST_ERROR;
+    let gain = |run_ns: Option<Nanos>| run_ns.filter(|_| is_near).map(|run_ns| bounds.gain(run_ns));
+    Replayed {
+        progress: gain(bounds.perfect_progress_ns.filter(|_| !bounds.rests_on_waits)),
+        balance: gain(bounds.balanced_load_ns),
+        error: bounds.error(),
+    }
 }

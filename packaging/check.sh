@@ -32,7 +32,7 @@ check_shown() {
     case ${1##*/} in
     liblapscope-calibrate-*) shown='^lapscope_calibrate$' ;;
     liblapscope-*) shown='^lapscope_attach$' ;;
-    liblapscope.so) shown='^(p?mpi_|_?exit$|_Exit$|dlsym$)' ;;
+    liblapscope.so) shown='^(p?mpi_|_?exit$|_Exit$|dlsym$|pthread_sigmask$|sigprocmask$)' ;;
     *) return 0 ;;
     esac
     more=$(defined "$1" | grep -viE "$shown" | head -n 5 | tr '\n' ' ' || true)

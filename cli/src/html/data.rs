@@ -1,9 +1,10 @@
 //! What the script draws, in few bytes: grids as base64 of varints (seven bits a byte, the lowest first), all else as arrays.
 
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
 use serde_json::{json, Value};
 
 use super::escape::{cut_to, script_json};
-use super::sha256::base64;
 use crate::render::cause;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::visible::visible;
@@ -126,7 +127,7 @@ fn packed(numbers: impl Iterator<Item = Nanos>) -> String {
         }
         bytes.push(left as u8);
     }
-    base64(&bytes)
+    STANDARD.encode(bytes)
 }
 
 #[cfg(test)]
@@ -135,6 +136,9 @@ mod tests {
 
     #[test]
     fn numbers_are_packed_seven_bits_a_byte() {
-        assert_eq!(packed([0, 1, 300, -1].map(Nanos).into_iter()), base64(&[0, 1, 0xac, 0x02, 0]));
+        assert_eq!(
+            packed([0, 1, 300, -1].map(Nanos).into_iter()),
+            STANDARD.encode([0, 1, 0xac, 0x02, 0])
+        );
     }
 }

@@ -19,7 +19,6 @@ mod markup;
 mod page;
 mod pictures;
 mod ranks;
-mod sha256;
 mod sites;
 mod sizes;
 mod sources;

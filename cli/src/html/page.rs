@@ -1,10 +1,12 @@
 //! The frame of a page: what stands in its head, its sections in their order, and the script.
 
 use anyhow::Result;
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+use sha2::{Digest, Sha256};
 
 use super::data::data;
 use super::markup::{Document, Html};
-use super::sha256::{base64, sha256};
 use super::{
     advice, circumstances, head, injection, pictures, ranks, sites, sizes, steps, style,
     thresholds, Contents,
@@ -102,7 +104,7 @@ pub fn sections(html: &mut Html, names: &[(&str, &str)], mut write: impl FnMut(&
 /// Nothing is asked of anybody: the policy allows this style and this script, and no request at all.
 pub fn framed(run: &str, script: &str, data: &str, body: &str) -> String {
     let mut head = Html::default();
-    let hash = format!("'sha256-{}'", base64(&sha256(script.as_bytes())));
+    let hash = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script)));
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src {hash}; img-src data:; base-uri 'none'; form-action 'none'"
     );

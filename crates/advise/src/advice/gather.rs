@@ -94,7 +94,9 @@ pub struct Gatherer<'a> {
 
 impl Witness for Gatherer<'_> {
     fn call(&mut self, waited: &Waited<'_>) {
-        self.add(waited);
+        if !waited.is_own_work() {
+            self.add(waited);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::together::{limit_achieved, CommonWindow, EndedRequest, EndedTogether}
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
-use lapscope_data::model::{Kind, Mode};
+use lapscope_data::model::Mode;
 use lapscope_trace::{Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
@@ -283,10 +283,6 @@ impl<'a, W: Witness> Walk<'a, W> {
             if group.is_worth_it() {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
-        }
-        // what a one-sided call takes of its own is no waiting, nor is a put into memory that the target need not touch
-        if first.operation.kind == Kind::Rma && group.wait.partner.is_none() {
-            return;
         }
         let known = (group.compute, group.wait.transfer, group.longest.1);
         let (exposed, bounds, blamed) = group.split(self.sides, self.rank);

@@ -2,6 +2,7 @@
 
 use super::exposure::{Bounds, Exposure};
 use super::request::Achieved;
+use lapscope_data::model::Kind;
 use lapscope_trace::Half;
 
 /// A completing or blocking call, and what its time is laid to.
@@ -17,6 +18,16 @@ pub struct Waited<'a> {
     pub compute: i64,
     /// What all its transfers take one after the other; 0 when not known.
     pub transfer: i64,
+}
+
+impl Waited<'_> {
+    /// Whether that is what a one-sided call takes of its own, which is no waiting: nor is a put into memory that the target
+    /// need not touch.
+    pub fn is_own_work(&self) -> bool {
+        let operation = self.half.operation;
+        let is_unknown = matches!(self.awaited, Awaited::Unknown);
+        operation.kind == Kind::Rma && !operation.is_request && is_unknown
+    }
 }
 
 /// Whom a call waited for.

@@ -124,6 +124,7 @@ pub fn fit(
     let others = near.map(|(_, other, _)| Network { collectives: network.collectives, ..other });
     let others: Vec<Network> = others.collect();
     let contention_from = match (allowed.len() < CONTENTIONS.len(), others.is_empty()) {
+        _ if present.is_empty() => ContentionFrom::Assumed,
         (true, _) => ContentionFrom::Calibration,
         (false, true) => ContentionFrom::Fitted,
         (false, false) => ContentionFrom::Assumed,
@@ -186,9 +187,13 @@ const ASSUMED_EAGER_LIMIT: u64 = 65_536;
 const CONTENTIONS: [Contention; 4] =
     [Contention::None, Contention::Rank, Contention::Node, Contention::Shared];
 
-/// Those that a calibration allows between ranks of the locality of most messages; all where it does not say.
+/// Those that a calibration allows between ranks of the locality of most messages; all where it does not say. What shares nothing,
+/// as there are no messages, is fitted once.
 fn contentions(reference: &Reference, of_most: Option<Locality>) -> Vec<Contention> {
-    let Some(sharing) = of_most.and_then(|locality| reference.sharing(locality)) else {
+    let Some(of_most) = of_most else {
+        return vec![Contention::None];
+    };
+    let Some(sharing) = reference.sharing(of_most) else {
         return CONTENTIONS.to_vec();
     };
     // one after the other, `several` take 4 times as long as one, and two that share a medium twice as long
@@ -325,6 +330,9 @@ impl Fitting<'_> {
         drop(outcome);
         let mut part = DAMPING;
         for _ in 0..ROUNDS {
+            if wanted.iter().all(Vec::is_empty) {
+                break;
+            }
             let mut corrected = network.clone();
             for (place, sizes) in wanted.iter().enumerate() {
                 let measured = &first.localities[place];

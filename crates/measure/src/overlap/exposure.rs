@@ -13,8 +13,9 @@
 //! transfer to the network. A late partner is late also by what it lacked of a processor in the computation before.
 //!
 //! Sends below the limit that the run's own thresholds show wait for nobody, unless one is seen to. One-sided calls
-//! wait for their target by the same rule and by no other: many an MPI moves such data without it. For collectives the
-//! other side is whoever began last of those that have to be waited for, and every member's absences count.
+//! wait for their target by the same rule and by no other: many an MPI moves such data without it. What they take
+//! otherwise is transfer, and nothing is advised of it. For collectives the other side is whoever began last of those
+//! that have to be waited for, and every member's absences count.
 
 use std::ops::AddAssign;
 

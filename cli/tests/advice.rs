@@ -129,8 +129,8 @@ fn a_busy_partner_has_no_cure() {
     let late = find(&report, "partner_late");
     assert_eq!((&late["helps"], ns(late, "time_ns")), (&json!(false), 485_000));
     assert_eq!(late["evidence"]["late_partner_outside"], json!(1.0));
-    assert_eq!(ns(&late["evidence"], "waited_ns"), 485_000);
-    assert_eq!(ns(&late["evidence"], "partner_waited_ns"), 0);
+    assert_eq!(ns(&late["evidence"], "waited_ns"), 505_000);
+    assert_eq!(ns(&late["evidence"], "partner_waited_ns"), 18_000);
     assert!(late["sentence"].as_str().unwrap().contains("the work is uneven"), "{late}");
 }
 

@@ -227,12 +227,12 @@ impl Advice {
         }
     }
 
-    /// Of the run time, the most that there is to win: of what is at stake no more than a replay gains; of even work what that
-    /// gains, as whoever waits for a rank may be waited for.
+    /// Of the run time, the most that there is to win: of what is at stake no more than a replay gains; of even work also more,
+    /// as whoever waits for a rank may be waited for.
     pub fn win_at_most(&self) -> f64 {
         match (self.cure, self.replay) {
-            (Cure::PartnerLate, Some(replay)) if replay.is_gain => replay.gain,
-            (Cure::PartnerLate, Some(_)) => 0.0,
+            // the replay changes all work of a rank alike; more may be won where it is uneven in one place
+            (Cure::PartnerLate, Some(replay)) => self.share_at_most().max(replay.gain),
             (_, Some(replay)) => self.share_at_most().min(replay.gain.max(0.0) + replay.error),
             (_, None) => self.share_at_most(),
         }

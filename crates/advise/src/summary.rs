@@ -40,6 +40,16 @@ pub struct Summary {
     pub win_high_ns: Nanos,
 }
 
+/// Time inside MPI to communicate, whatever the call.
+pub fn exposed(totals: &Totals) -> Nanos {
+    totals.posting_ns
+        + totals.exposed_ns
+        + totals.blocking_ns
+        + totals.collective_ns
+        + totals.rma_ns
+        + totals.unsuccessful_test_ns
+}
+
 /// A cause of waiting, and its fraction of all waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CauseShare {
@@ -58,12 +68,7 @@ impl Summary {
         let requests = &overlap.totals.numbers;
         let blocking = &overlap.blocking.totals;
 
-        let exposed_ns = totals.posting_ns
-            + totals.exposed_ns
-            + totals.blocking_ns
-            + totals.collective_ns
-            + totals.rma_ns
-            + totals.unsuccessful_test_ns;
+        let exposed_ns = exposed(totals);
         let first = first_to_do(advice);
         // requests that one call completes cost its time once
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
@@ -94,23 +99,18 @@ impl Summary {
 fn first_to_do(advice: &[Advice]) -> Option<usize> {
     /// By how much more is at stake where it goes before what helps.
     const FAR_MORE: f64 = 2.0;
-    // what an order costs is not known to be less than what is at stake
-    let share = |at: usize| match advice[at].is_order() {
-        true => advice[at].share_at_most(),
-        false => advice[at].win_at_most(),
-    };
-    let most = |is_meant: &dyn Fn(&Advice) -> bool, share: &dyn Fn(usize) -> f64| {
+    let share = |at: usize| advice[at].win_at_most();
+    let most = |is_meant: &dyn Fn(&Advice) -> bool| {
         let meant = (0..advice.len()).filter(|&at| is_meant(&advice[at]));
         let worth = meant.filter(|&at| share(at) >= WORTH_DOING);
         worth.rev().max_by(|&a, &b| share(a).total_cmp(&share(b))) // of equal ones the first of the list
     };
-    let cure = most(&|it| it.helps, &share);
-    let uneven = most(&|it| it.cure == Cure::PartnerLate, &share);
+    let cure = most(&|it| it.helps);
+    let uneven = most(&|it| it.cure == Cure::PartnerLate);
     match (cure, uneven) {
         (Some(cure), Some(uneven)) if share(uneven) >= FAR_MORE * share(cure) => Some(uneven),
         (Some(cure), _) => Some(cure),
-        (None, Some(uneven)) => Some(uneven),
-        (None, None) => most(&|it| !it.helps, &|at| advice[at].share_at_most()),
+        (None, _) => most(&|it| !it.helps),
     }
 }
 

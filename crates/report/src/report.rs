@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use lapscope_advise::advice::Advice;
 use lapscope_advise::insight::{find_insights, Insight};
-use lapscope_advise::summary::Summary;
+use lapscope_advise::summary::{exposed, Summary};
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
@@ -168,7 +168,7 @@ impl Report {
         run: &RunSums,
         problems: Vec<Problem>,
         options: ReportOptions,
-        detail: InDetail,
+        mut detail: InDetail,
         names: &mut dyn NameFrames,
     ) -> (Report, Overlap) {
         let ranks = rank_rows(run);
@@ -183,6 +183,11 @@ impl Report {
         let mut size_classes = size_classes(run, totals.run_ns);
         add_to_sites(&mut sites, &detail.overlap);
         add_to_sizes(&mut size_classes, &detail.overlap);
+        let exposed_ns = exposed(&totals);
+        for advice in &mut detail.advice {
+            // requests that one call completes cost its time once
+            advice.time_high_ns = advice.time_high_ns.min(exposed_ns).max(advice.time_ns);
+        }
         let report = Report {
             json_version: JSON_VERSION,
             run: run_name.to_owned(),

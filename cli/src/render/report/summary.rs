@@ -234,8 +234,12 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             };
             match advice.replay {
                 Some(replay) if replay.is_gain => {
-                    let gain = percent(replay.gain);
-                    format!("About {gain} of the run time, by even work alone (replayed).{besides}")
+                    let gain = percent_range(replay.gain, advice.win_at_most());
+                    let low = match advice.win_at_most() > replay.gain {
+                        true => "the less if all work of a rank changes alike",
+                        false => "replayed",
+                    };
+                    format!("{gain} of the run time, by even work alone ({low}).{besides}")
                 }
                 Some(_) => format!(
                     "At most {} of the run time, and nothing by even work: how much the order costs is not known.{besides}",

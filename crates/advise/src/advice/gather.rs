@@ -61,7 +61,7 @@ pub(super) enum Finding {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Gathered {
     pub(super) findings: FxHashMap<Finding, Sums>,
-    /// Waiting for partners, by rank.
+    /// In calls that communicate, by rank.
     pub(super) waited: BTreeMap<u32, i64>,
     /// Single waits, by rank.
     pub(super) waits: BTreeMap<u32, Vec<RankWait>>,
@@ -131,8 +131,8 @@ impl<'a> Gatherer<'a> {
     fn add(&mut self, waited_for: &Waited<'_>) {
         let Some(call) = waited_for.half.call else { return };
         let parts = waited_for.exposed;
+        *self.gathered.waited.entry(self.rank as u32).or_default() += parts.total();
         let waited = parts.late_partner + parts.no_remote_progress;
-        *self.gathered.waited.entry(self.rank as u32).or_default() += waited;
         self.keep(waited_for, call, waited);
         let waiting = self.call_site(self.rank, call);
         let mut bookings = Vec::with_capacity(4);

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::document::larger;
 use super::fit::fit;
 use super::standard::{ideal_network, perfect_progress};
+use crate::replay::collective::is_replayed as is_replayed_whole;
 use crate::replay::program::is_replayed;
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, Conditions, Durations, Network, Program};
@@ -50,7 +51,7 @@ pub fn is_too_large(trace: &Trace) -> bool {
     trace.ranks.iter().map(|rank| rank.endpoints.len()).sum::<usize>() > MOST_ENDPOINTS
 }
 
-/// Replays a run as it was, with perfect progress, and with an ideal network. `None`: nothing of it can be replayed, or it does
+/// Replays a run as it was, with perfect progress, with an ideal network, and with even work. `None`: nothing of it can be replayed, or it does
 /// not end when it is replayed as it was.
 pub fn bounds(
     trace: &Trace,
@@ -61,7 +62,9 @@ pub fn bounds(
     let durations = Durations::measure(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
     let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
-    if !has_messages && !trace.ranks.iter().any(|rank| has_others(trace, rank)) {
+    // what blocks takes as long whoever moves it: of blocking collectives alone only even work is asked
+    let moves = has_messages || trace.ranks.iter().any(|rank| has_others(trace, rank));
+    if !moves && !trace.collectives.iter().any(|collective| is_replayed_whole(trace, collective)) {
         return None;
     }
     let recorded = Conditions::as_recorded(trace.ranks.len());
@@ -78,7 +81,11 @@ pub fn bounds(
     let identity_ns = run_of(&Scenario::default(), &recorded)?;
     let identity_error = (identity_ns - recorded_ns).share_of(recorded_ns);
     let is_near = identity_error.abs() <= MOST_ERROR;
-    let predicted = |scenario: &Scenario| is_near.then(|| run_of(scenario, &unrecorded)).flatten();
+    if !moves && !is_near {
+        return None;
+    }
+    let predicted =
+        |scenario: &Scenario| (is_near && moves).then(|| run_of(scenario, &unrecorded)).flatten();
     let even = Conditions { compute: program.even_load(), ..unrecorded.clone() };
     let balanced = is_near.then(|| run_of(&Scenario::default(), &even)).flatten();
     let progress = predicted(&perfect_progress());

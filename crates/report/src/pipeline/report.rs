@@ -188,7 +188,7 @@ fn replayed_gains(bounds: &RunTimeBounds) -> Replayed {
     let is_near = bounds.error() <= MOST_ERROR;
     let gain = |run_ns: Option<Nanos>| run_ns.filter(|_| is_near).map(|run_ns| bounds.gain(run_ns));
     Replayed {
-        progress: gain(bounds.perfect_progress_ns.filter(|_| !bounds.rests_on_waits)),
+        progress: gain(bounds.perfect_progress_ns),
         balance: gain(bounds.balanced_load_ns),
         error: bounds.error(),
     }

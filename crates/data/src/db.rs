@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn numbers_agree_with_the_schema() {
-        let schema = include_str!("../../../schema/schema.sql");
+        let schema = crate::schema::SCHEMA_SQL;
         assert!(schema.contains(&format!("PRAGMA application_id = {APPLICATION_ID};")));
         assert!(schema.contains(&format!("PRAGMA user_version = {USER_VERSION};")));
     }

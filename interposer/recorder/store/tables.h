@@ -1,4 +1,4 @@
-/* The tables of schema/schema.sql as the conversion fills them. Only store_*.c know SQLite. */
+/* The tables of schema/tables.def as the conversion fills them. Only store_*.c know SQLite. */
 #ifndef LAPSCOPE_STORE_TABLES_H
 #define LAPSCOPE_STORE_TABLES_H
 

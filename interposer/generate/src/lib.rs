@@ -52,6 +52,7 @@ fn files(
         ("options.inc", options::c_table(options)),
         ("options.rs", options::rust_table(options)),
         ("prototypes.h", tables::prototypes(calls)),
+        ("rules.rs", schema::rules::constants(schema)),
         ("schema.sql", schema::sql::statements(schema)),
         ("signatures.inc", tables::signatures(calls)),
         ("sorted.inc", tables::sorted(calls)),

@@ -37,9 +37,9 @@ fn list(text: &mut String, name: &str, tables: &[&Table]) {
 
 fn rule(column: &Column) -> String {
     match &column.kind {
-        Kind::Plain(plain) => format!("Rule::{}", plain.rule),
-        Kind::Words { words, .. } => format!("Rule::Word(&{words:?})"),
-        Kind::Row(table) => format!("Rule::Row({table:?})"),
+        Kind::Plain(plain) => plain.rule.to_owned(),
+        Kind::Words { words, .. } => format!("Word(&{words:?})"),
+        Kind::Row(table) => format!("Row({table:?})"),
     }
 }
 
@@ -54,11 +54,11 @@ mod tests {
         let (small, big) = made.split_once("BIG_TABLES").expect("both");
         for said in [
             "APPLICATION_ID: i64 = 7;",
-            "(\"rank\", Rule::Number),\n(\"ended\", Rule::Word(&[\"exit\", \"killed\"])),\n]),",
-            "(\"call_id\", Rule::Row(\"call\")),\n(\"at?\", Rule::Time),",
+            "(\"rank\", Number),\n(\"ended\", Word(&[\"exit\", \"killed\"])),\n]),",
+            "(\"call_id\", Row(\"call\")),\n(\"at?\", Time),",
         ] {
             assert!(small.contains(said), "{said}\n{made}");
         }
-        assert!(big.contains("(\"call\", &[\n(\"id\", Rule::Key),"), "{made}");
+        assert!(big.contains("(\"call\", &[\n(\"id\", Key),"), "{made}");
     }
 }

@@ -96,3 +96,31 @@ pub fn generate(root: &Path, directory: &Path) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// The data dictionary, whose tables of columns are made.
+pub const DICTIONARY: &str = "schema/README.md";
+
+/// The dictionary as it should be.
+///
+/// # Errors
+/// As [`read`], and what it lacks.
+pub fn dictionary(root: &Path) -> Result<String, String> {
+    let schema = read(&root.join("schema/tables.def"), schema::parse)?;
+    read(&root.join(DICTIONARY), |text| schema::dictionary::filled(&schema, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dictionary_says_what_tables_def_says() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let made = dictionary(&root).unwrap_or_else(|error| panic!("{error}"));
+        let stands = std::fs::read_to_string(root.join(DICTIONARY)).expect("the dictionary");
+        let mut pairs = stands.lines().zip(made.lines());
+        let differs = pairs.find(|(stands, made)| stands != made);
+        let remedy = "cargo run -p lapscope-generate -- . --dictionary";
+        assert!(stands == made, "{DICTIONARY} is not made of tables.def: {remedy}\n{differs:?}");
+    }
+}

@@ -1,12 +1,12 @@
 //! `lapscope-generate ROOT DIRECTORY` writes what it makes of the .def files in the tree at ROOT; `lapscope-generate ROOT`
-//! lists the calls.
+//! lists the calls; `lapscope-generate ROOT --dictionary` writes the tables of columns into schema/README.md.
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // what a build prints
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lapscope_generate::{calls, generate, read, symbols};
+use lapscope_generate::{calls, dictionary, generate, read, symbols, DICTIONARY};
 
 /// One line for each symbol: call, family, role, binding, symbol.
 fn list(root: &Path) -> Result<(), String> {
@@ -20,12 +20,18 @@ fn list(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
+fn write_dictionary(root: &Path) -> Result<(), String> {
+    let text = dictionary(root)?;
+    std::fs::write(root.join(DICTIONARY), text).map_err(|error| format!("{DICTIONARY}: {error}"))
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
         [root] => list(Path::new(root)),
+        [root, option] if option == "--dictionary" => write_dictionary(Path::new(root)),
         [root, directory] => generate(Path::new(root), Path::new(directory)),
-        _ => Err("usage: lapscope-generate ROOT [DIRECTORY]".to_owned()),
+        _ => Err("usage: lapscope-generate ROOT [DIRECTORY|--dictionary]".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

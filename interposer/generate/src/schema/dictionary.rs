@@ -36,7 +36,7 @@ pub fn filled(schema: &Schema, dictionary: &str) -> Result<String, String> {
 }
 
 fn write_table(text: &mut String, table: &Table) {
-    line!(text, "| `{}` | value | meaning |\n|---|---|---|", table.name);
+    line!(text, "| column of `{}` | value | meaning |\n|---|---|---|", table.name);
     for column in &table.columns {
         let Column { name, comment, more, .. } = column;
         let null = if column.may_be_null { ", NULL" } else { "" };
@@ -75,7 +75,7 @@ mod tests {
         let old = format!("# Head\n{}Words\n{}{}", part("rank"), part("pair"), part("call"));
         let made = filled(&schema, &old).expect("whole");
         for said in [
-            "# Head\n<!-- table rank -->\n| `rank` | value | meaning |\n|---|---|---|\n",
+            "# Head\n<!-- table rank -->\n| column of `rank` | value | meaning |\n|---|---|---|\n",
             "| `rank` | number | key of `all` others, too |\n",
             "| `ended` | `exit`, `killed` | how |\n| `clock` | text, NULL | which |\n<!-- end -->\nWords\n",
             "| `call_id` | `call.id` | it |\n",

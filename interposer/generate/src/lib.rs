@@ -48,6 +48,7 @@ fn files(
 ) -> Vec<(&'static str, String)> {
     vec![
         ("calls.inc", tables::calls(calls)),
+        ("columns.inc", schema::columns::places(schema)),
         ("functions.inc", tables::functions(calls)),
         ("options.inc", options::c_table(options)),
         ("options.rs", options::rust_table(options)),

@@ -1,6 +1,7 @@
 //! `tables.def`: every table and column of the database, as SQL, as rules of the command line, and as the data
 //! dictionary. The head of the file has the format.
 
+pub mod columns;
 pub mod dictionary;
 pub mod rules;
 pub mod sql;

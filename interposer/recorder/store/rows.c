@@ -7,14 +7,16 @@
 
 #include <stdlib.h>
 
-enum { BATCH_ROWS = 1024, BATCH_COLUMNS = 13 };
+enum { BATCH_ROWS = 1024, BATCH_COLUMNS = COLUMNS_OF_REQUEST + 1 };
 
 #define NO_VALUE INT64_MIN /* NULL */
 
 struct store_batch {
+    const char *table;       /* as SQL, with the columns from the place `first` on */
+    int first;
     int count;
     int extended;            /* some row has values in the columns that are mostly NULL */
-    int64_t rows[BATCH_ROWS][BATCH_COLUMNS];
+    int64_t rows[BATCH_ROWS][BATCH_COLUMNS]; /* a value at the place of its column, from 1 on */
 };
 
 /* --- the batch as a virtual table (sqlite.org/vtab.html) ---------------------------------------------------------- */
@@ -38,7 +40,7 @@ static int connect_table(sqlite3 *db, void *batch, int argc, const char *const *
         return SQLITE_NOMEM;
     made->batch = batch;
     *table = &made->base;
-    int code = sqlite3_declare_vtab(db, "CREATE TABLE batch(a,b,c,d,e,f,g,h,i,j,k,l,m)");
+    int code = sqlite3_declare_vtab(db, made->batch->table);
     if (code != SQLITE_OK)
         free(made);
     return code;
@@ -95,7 +97,7 @@ static int at_end(sqlite3_vtab_cursor *cursor)
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number)
 {
     const struct batch_cursor *at = (struct batch_cursor *)cursor;
-    int64_t value = at->batch->rows[at->row][number];
+    int64_t value = at->batch->rows[at->row][at->batch->first + number];
     if (value != NO_VALUE)
         sqlite3_result_int64(context, value);
     return SQLITE_OK;
@@ -121,26 +123,30 @@ static const sqlite3_module batch_module = {.xConnect = connect_table,
 
 /* --- filling and emptying ----------------------------------------------------------------------------------------- */
 
-static struct store_batch *new_batch(struct store_tables *tables, const char *name)
+static struct store_batch *new_batch(struct store_tables *tables, const char *name, const char *table, int first)
 {
     struct store_batch *batch = malloc(sizeof *batch);
     if (!batch) {
         store_check(tables, SQLITE_NOMEM);
         return NULL;
     }
+    batch->table = table;
+    batch->first = first;
     batch->count = batch->extended = 0;
     store_check(tables, sqlite3_create_module(tables->db, name, &batch_module, batch));
     return batch;
 }
 
+#define NEW_BATCH(table, first) new_batch(tables, #table "_batch", "CREATE TABLE batch(" COLUMNS_##table ")", first)
+
 void store_rows_open(struct store_tables *tables)
 {
     if (tables->failed)
         return;
-    tables->call_batch = new_batch(tables, "call_batch");
-    tables->request_batch = new_batch(tables, "request_batch");
-    tables->call_counter_batch = new_batch(tables, "call_counter_batch");
-    tables->request_counter_batch = new_batch(tables, "request_counter_batch");
+    tables->call_batch = NEW_BATCH(call, COLUMN_CALL_OPERATION_ID);
+    tables->request_batch = NEW_BATCH(request, COLUMN_REQUEST_OPERATION_ID);
+    tables->call_counter_batch = NEW_BATCH(call_counter, 1);
+    tables->request_counter_batch = NEW_BATCH(request_counter, 1);
 }
 
 static void flush_batch(struct store_tables *tables, struct store_batch *batch, enum store_statement plain,
@@ -192,14 +198,14 @@ void store_call(struct store_tables *tables, const struct call_row *row)
     if (tables->failed)
         return;
     int64_t *values = batch->rows[batch->count++];
-    values[0] = row->operation;
-    values[1] = tables->base.thread + row->thread;
-    values[2] = row->begin_ns;
-    values[3] = or_null(row->duration_ns);
-    values[4] = or_null(row->user_ns);
-    values[5] = or_null(row->system_ns);
-    values[6] = row->completed;
-    values[7] = row->receive_operation ? row->receive_operation : NO_VALUE;
+    values[COLUMN_CALL_OPERATION_ID] = row->operation;
+    values[COLUMN_CALL_THREAD_ID] = tables->base.thread + row->thread;
+    values[COLUMN_CALL_BEGIN_NS] = row->begin_ns;
+    values[COLUMN_CALL_DURATION_NS] = or_null(row->duration_ns);
+    values[COLUMN_CALL_USER_NS] = or_null(row->user_ns);
+    values[COLUMN_CALL_SYSTEM_NS] = or_null(row->system_ns);
+    values[COLUMN_CALL_COMPLETED] = row->completed;
+    values[COLUMN_CALL_RECEIVE_OPERATION_ID] = row->receive_operation ? row->receive_operation : NO_VALUE;
     if (batch->count == BATCH_ROWS)
         flush_calls(tables);
 }
@@ -210,19 +216,19 @@ void store_request(struct store_tables *tables, const struct request_row *row)
     if (tables->failed)
         return;
     int64_t *values = batch->rows[batch->count++];
-    values[0] = row->operation;
-    values[1] = row->completion ? row->completion : NO_VALUE;
-    values[2] = tables->base.thread + row->thread;
-    values[3] = row->post_begin_ns;
-    values[4] = row->post_ns;
-    values[5] = or_null(row->mpi_ns);
-    values[6] = row->outstanding_bytes;
-    values[7] = row->unsuccessful_tests;
-    values[8] = or_null(row->first_unsuccessful_test_ns);
-    values[9] = or_null(row->last_unsuccessful_test_ns);
-    values[10] = or_null(row->last_incomplete_ns);
-    values[11] = or_null(row->first_complete_ns);
-    values[12] = or_null(row->injection_arm);
+    values[COLUMN_REQUEST_OPERATION_ID] = row->operation;
+    values[COLUMN_REQUEST_COMPLETION_ID] = row->completion ? row->completion : NO_VALUE;
+    values[COLUMN_REQUEST_THREAD_ID] = tables->base.thread + row->thread;
+    values[COLUMN_REQUEST_POST_BEGIN_NS] = row->post_begin_ns;
+    values[COLUMN_REQUEST_POST_NS] = row->post_ns;
+    values[COLUMN_REQUEST_MPI_NS] = or_null(row->mpi_ns);
+    values[COLUMN_REQUEST_OUTSTANDING_BYTES] = row->outstanding_bytes;
+    values[COLUMN_REQUEST_UNSUCCESSFUL_TESTS] = row->unsuccessful_tests;
+    values[COLUMN_REQUEST_FIRST_UNSUCCESSFUL_TEST_NS] = or_null(row->first_unsuccessful_test_ns);
+    values[COLUMN_REQUEST_LAST_UNSUCCESSFUL_TEST_NS] = or_null(row->last_unsuccessful_test_ns);
+    values[COLUMN_REQUEST_LAST_INCOMPLETE_NS] = or_null(row->last_incomplete_ns);
+    values[COLUMN_REQUEST_FIRST_COMPLETE_NS] = or_null(row->first_complete_ns);
+    values[COLUMN_REQUEST_INJECTION_ARM] = or_null(row->injection_arm);
     batch->extended |= row->unsuccessful_tests || row->first_complete_ns >= 0 || row->injection_arm >= 0;
     if (batch->count == BATCH_ROWS)
         flush_requests(tables);
@@ -234,9 +240,9 @@ static void store_counter(struct store_tables *tables, struct store_batch *batch
     if (tables->failed)
         return;
     int64_t *values = batch->rows[batch->count++];
-    values[0] = row;
-    values[1] = number;
-    values[2] = value;
+    values[1] = row;
+    values[2] = number;
+    values[3] = value;
     if (batch->count == BATCH_ROWS)
         flush_batch(tables, batch, statement, statement);
 }

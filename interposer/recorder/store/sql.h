@@ -2,6 +2,7 @@
 #ifndef LAPSCOPE_STORE_SQL_H
 #define LAPSCOPE_STORE_SQL_H
 
+#include "columns.inc"
 #include "tables.h"
 
 #include <sqlite3.h>

@@ -7,16 +7,14 @@
 
 #include <stdlib.h>
 
-enum { BATCH_ROWS = 1024, BATCH_COLUMNS = COLUMNS_OF_REQUEST + 1 };
-
-#define NO_VALUE INT64_MIN /* NULL */
+enum { BATCH_ROWS = 1024, BATCH_COLUMNS = COLUMNS_OF_REQUEST };
 
 struct store_batch {
-    const char *table;       /* as SQL, with the columns from the place `first` on */
-    int first;
+    const char *table;       /* as SQL */
+    uint64_t nullable;       /* bit i: column i may be NULL */
     int count;
     int extended;            /* some row has values in the columns that are mostly NULL */
-    int64_t rows[BATCH_ROWS][BATCH_COLUMNS]; /* a value at the place of its column, from 1 on */
+    int64_t rows[BATCH_ROWS][BATCH_COLUMNS];
 };
 
 /* --- the batch as a virtual table (sqlite.org/vtab.html) ---------------------------------------------------------- */
@@ -97,8 +95,8 @@ static int at_end(sqlite3_vtab_cursor *cursor)
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number)
 {
     const struct batch_cursor *at = (struct batch_cursor *)cursor;
-    int64_t value = at->batch->rows[at->row][at->batch->first + number];
-    if (value != NO_VALUE)
+    int64_t value = at->batch->rows[at->row][number];
+    if (value >= 0 || !(at->batch->nullable >> number & 1))
         sqlite3_result_int64(context, value);
     return SQLITE_OK;
 }
@@ -123,7 +121,7 @@ static const sqlite3_module batch_module = {.xConnect = connect_table,
 
 /* --- filling and emptying ----------------------------------------------------------------------------------------- */
 
-static struct store_batch *new_batch(struct store_tables *tables, const char *name, const char *table, int first)
+static struct store_batch *new_batch(struct store_tables *tables, const char *name, const char *table, uint64_t nullable)
 {
     struct store_batch *batch = malloc(sizeof *batch);
     if (!batch) {
@@ -131,22 +129,22 @@ static struct store_batch *new_batch(struct store_tables *tables, const char *na
         return NULL;
     }
     batch->table = table;
-    batch->first = first;
+    batch->nullable = nullable;
     batch->count = batch->extended = 0;
     store_check(tables, sqlite3_create_module(tables->db, name, &batch_module, batch));
     return batch;
 }
 
-#define NEW_BATCH(table, first) new_batch(tables, #table "_batch", "CREATE TABLE batch(" COLUMNS_##table ")", first)
+#define NEW_BATCH(table) new_batch(tables, #table "_batch", "CREATE TABLE batch(" COLUMNS_##table ")", NULLABLE_##table)
 
 void store_rows_open(struct store_tables *tables)
 {
     if (tables->failed)
         return;
-    tables->call_batch = NEW_BATCH(call, COLUMN_CALL_OPERATION_ID);
-    tables->request_batch = NEW_BATCH(request, COLUMN_REQUEST_OPERATION_ID);
-    tables->call_counter_batch = NEW_BATCH(call_counter, 1);
-    tables->request_counter_batch = NEW_BATCH(request_counter, 1);
+    tables->call_batch = NEW_BATCH(call);
+    tables->request_batch = NEW_BATCH(request);
+    tables->call_counter_batch = NEW_BATCH(call_counter);
+    tables->request_counter_batch = NEW_BATCH(request_counter);
 }
 
 static void flush_batch(struct store_tables *tables, struct store_batch *batch, enum store_statement plain,
@@ -185,11 +183,6 @@ void store_rows_close(struct store_tables *tables)
     free(tables->request_counter_batch);
 }
 
-static inline int64_t or_null(int64_t value)
-{
-    return value < 0 ? NO_VALUE : value;
-}
-
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 void store_call(struct store_tables *tables, const struct call_row *row)
@@ -197,15 +190,7 @@ void store_call(struct store_tables *tables, const struct call_row *row)
     struct store_batch *batch = tables->call_batch;
     if (tables->failed)
         return;
-    int64_t *values = batch->rows[batch->count++];
-    values[COLUMN_CALL_OPERATION_ID] = row->operation;
-    values[COLUMN_CALL_THREAD_ID] = tables->base.thread + row->thread;
-    values[COLUMN_CALL_BEGIN_NS] = row->begin_ns;
-    values[COLUMN_CALL_DURATION_NS] = or_null(row->duration_ns);
-    values[COLUMN_CALL_USER_NS] = or_null(row->user_ns);
-    values[COLUMN_CALL_SYSTEM_NS] = or_null(row->system_ns);
-    values[COLUMN_CALL_COMPLETED] = row->completed;
-    values[COLUMN_CALL_RECEIVE_OPERATION_ID] = row->receive_operation ? row->receive_operation : NO_VALUE;
+    memcpy(batch->rows[batch->count++], row, sizeof *row);
     if (batch->count == BATCH_ROWS)
         flush_calls(tables);
 }
@@ -215,20 +200,7 @@ void store_request(struct store_tables *tables, const struct request_row *row)
     struct store_batch *batch = tables->request_batch;
     if (tables->failed)
         return;
-    int64_t *values = batch->rows[batch->count++];
-    values[COLUMN_REQUEST_OPERATION_ID] = row->operation;
-    values[COLUMN_REQUEST_COMPLETION_ID] = row->completion ? row->completion : NO_VALUE;
-    values[COLUMN_REQUEST_THREAD_ID] = tables->base.thread + row->thread;
-    values[COLUMN_REQUEST_POST_BEGIN_NS] = row->post_begin_ns;
-    values[COLUMN_REQUEST_POST_NS] = row->post_ns;
-    values[COLUMN_REQUEST_MPI_NS] = or_null(row->mpi_ns);
-    values[COLUMN_REQUEST_OUTSTANDING_BYTES] = row->outstanding_bytes;
-    values[COLUMN_REQUEST_UNSUCCESSFUL_TESTS] = row->unsuccessful_tests;
-    values[COLUMN_REQUEST_FIRST_UNSUCCESSFUL_TEST_NS] = or_null(row->first_unsuccessful_test_ns);
-    values[COLUMN_REQUEST_LAST_UNSUCCESSFUL_TEST_NS] = or_null(row->last_unsuccessful_test_ns);
-    values[COLUMN_REQUEST_LAST_INCOMPLETE_NS] = or_null(row->last_incomplete_ns);
-    values[COLUMN_REQUEST_FIRST_COMPLETE_NS] = or_null(row->first_complete_ns);
-    values[COLUMN_REQUEST_INJECTION_ARM] = or_null(row->injection_arm);
+    memcpy(batch->rows[batch->count++], row, sizeof *row);
     batch->extended |= row->unsuccessful_tests || row->first_complete_ns >= 0 || row->injection_arm >= 0;
     if (batch->count == BATCH_ROWS)
         flush_requests(tables);
@@ -240,9 +212,9 @@ static void store_counter(struct store_tables *tables, struct store_batch *batch
     if (tables->failed)
         return;
     int64_t *values = batch->rows[batch->count++];
-    values[1] = row;
-    values[2] = number;
-    values[3] = value;
+    values[0] = row;
+    values[1] = number;
+    values[2] = value;
     if (batch->count == BATCH_ROWS)
         flush_batch(tables, batch, statement, statement);
 }

@@ -2,7 +2,6 @@
 #ifndef LAPSCOPE_STORE_SQL_H
 #define LAPSCOPE_STORE_SQL_H
 
-#include "columns.inc"
 #include "tables.h"
 
 #include <sqlite3.h>

@@ -16,8 +16,6 @@ static void store_counter_definition(struct store_tables *tables, const struct c
     if (counter->bytes[COUNTER_PROBLEM])
         store_text(tables, STORE_COUNTER, COLUMN_COUNTER_PROBLEM, counter->texts[COUNTER_PROBLEM],
                    counter->bytes[COUNTER_PROBLEM]);
-    else
-        sqlite3_bind_null(tables->statements[STORE_COUNTER], COLUMN_COUNTER_PROBLEM);
     store_run(tables, STORE_COUNTER);
 }
 
@@ -79,8 +77,6 @@ static void store_sums(struct store_tables *tables, enum store_statement which, 
     store_integer(tables, which, 1, tables->rank);
     if (bytes[PROBLEM])
         store_text(tables, which, 2, texts[PROBLEM], bytes[PROBLEM]);
-    else
-        store_integer_or_null(tables, which, 2, 0, 0);
     for (int i = FIRST_NUMBER; i < fields; i++) {
         int64_t value = field_number(texts[i], bytes[i]);
         store_integer_or_null(tables, which, i + 2, value >= 0 || never_missing >> i & 1, value > 0 ? value : 0);
@@ -303,8 +299,6 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
     store_integer(tables, STORE_OPERATION, COLUMN_OPERATION_POSTED_BYTES, (int64_t)operation->bytes);
     if (came.ended)
         store_words(tables, STORE_OPERATION, COLUMN_OPERATION_ENDED, came.ended);
-    else
-        sqlite3_bind_null(tables->statements[STORE_OPERATION], COLUMN_OPERATION_ENDED);
     store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_INIT_OPERATION_ID, init != 0, init);
     store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_RECEIVE_OPERATION_ID, receive != 0, receive);
     store_run(tables, STORE_OPERATION);

@@ -11,7 +11,6 @@
 
 enum { PAGE_BYTES = 4096 };
 
-/* What is not bound is NULL. */
 #define INSERT(table) "INSERT INTO " #table " VALUES(" VALUES_##table ")"
 #define REPLACE(table) "INSERT OR REPLACE INTO " #table " VALUES(" VALUES_##table ")"
 #define FROM_BATCH(table, columns) "INSERT INTO " #table "(" columns ") SELECT " columns " FROM " #table "_batch"
@@ -69,6 +68,7 @@ void store_run(struct store_tables *tables, enum store_statement which)
 {
     store_check(tables, sqlite3_step(tables->statements[which]));
     sqlite3_reset(tables->statements[which]);
+    sqlite3_clear_bindings(tables->statements[which]);
 }
 
 /* Length of the UTF-8 character at `at` (RFC 3629), 0 when there is none. */
@@ -144,8 +144,6 @@ static void bind_word(struct store_tables *tables, int column, const char *text)
 {
     if (*text)
         store_words(tables, STORE_CALL_NAME, column, text);
-    else
-        sqlite3_bind_null(tables->statements[STORE_CALL_NAME], column);
 }
 
 static void write_call_names(struct store_tables *tables)
@@ -287,14 +285,6 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
                    13, 3);
 }
 
-static void store_word_or_null(struct store_tables *tables, int at, const char *word)
-{
-    if (word)
-        store_words(tables, STORE_WATCH, at, word);
-    else
-        store_integer_or_null(tables, STORE_WATCH, at, 0, 0);
-}
-
 static int watch_is_sound(const struct spool_definitions *definitions, const struct spool_watch *watch)
 {
     return watch->side <= SPOOL_WATCH_RECEIVE && watch->result <= SPOOL_WATCH_OFTEN && watch->toucher <= SPOOL_TOUCHED_BY_MPI &&
@@ -324,9 +314,11 @@ int store_watch(struct store_tables *tables, const struct spool_definitions *def
     store_integer(tables, STORE_WATCH, COLUMN_WATCH_AWAY_NS, away);
     store_integer(tables, STORE_WATCH, COLUMN_WATCH_AWAY_MPI_NS, mpi < away ? mpi : away);
     store_integer(tables, STORE_WATCH, COLUMN_WATCH_HITS, watch->hits);
-    store_word_or_null(tables, COLUMN_WATCH_TOUCHER, touchers[watch->toucher]);
+    if (watch->toucher)
+        store_words(tables, STORE_WATCH, COLUMN_WATCH_TOUCHER, touchers[watch->toucher]);
     store_integer_or_null(tables, STORE_WATCH, COLUMN_WATCH_CALL_PATH_ID, watch->path != 0, tables->base.path + watch->path);
-    store_word_or_null(tables, COLUMN_WATCH_LET_GO, reasons[watch->let_go]);
+    if (watch->let_go)
+        store_words(tables, STORE_WATCH, COLUMN_WATCH_LET_GO, reasons[watch->let_go]);
     store_integer(tables, STORE_WATCH, COLUMN_WATCH_ON_STACK, watch->flags & SPOOL_WATCH_ON_STACK ? 1 : 0);
     store_integer(tables, STORE_WATCH, COLUMN_WATCH_SPARSE, watch->flags & SPOOL_WATCH_SPARSE ? 1 : 0);
     store_integer_or_null(tables, STORE_WATCH, COLUMN_WATCH_COPY_PATH_ID, watch->copy_path != 0,
@@ -364,8 +356,6 @@ void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, 
     store_integer(tables, STORE_MARK, COLUMN_MARK_LEVEL, level);
     if (name)
         store_text(tables, STORE_MARK, COLUMN_MARK_NAME, name->name, name->head.name_bytes);
-    else
-        store_integer_or_null(tables, STORE_MARK, COLUMN_MARK_NAME, 0, 0);
     store_run(tables, STORE_MARK);
 }
 

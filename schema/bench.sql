@@ -1,4 +1,4 @@
--- What `lapscope bench` measured: one file of all its runs. The database of a single recorded run is schema.sql.
+-- What `lapscope bench` measured: one file of all its runs. The database of a single recorded run is made from tables.def.
 --
 -- A run printed tables (examples/README.md); a row of one, in one quantity, is a point. A name ends in its unit: _us microseconds,
 -- _percent, bytes. Values are medians over repetitions, low and high the first and third quartile.

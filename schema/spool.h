@@ -8,7 +8,7 @@
  * Times in a spool are ticks of the clock that the header names; struct spool_clock_pair turns them into nanoseconds.
  *
  * interposer/recorder/spool/writer.c makes the file, the room record/ writes into it; spool/reader.c reads it, the room store/
- * turns it into SQLite (schema.sql).
+ * turns it into SQLite (tables.def).
  */
 #ifndef LAPSCOPE_SPOOL_H
 #define LAPSCOPE_SPOOL_H
@@ -38,7 +38,7 @@ struct spool_file_header {
     uint32_t end;                     /* enum spool_end; SPOOL_OPEN means killed, or still running */
     int32_t rank, world_size;
     int32_t thread_level;             /* 0 single .. 3 multiple, as granted */
-    uint32_t life;                    /* see rank.life in schema.sql */
+    uint32_t life;                    /* see rank.life in tables.def */
     int64_t pid;
     uint64_t pid_start;               /* field 22 of /proc/PID/stat: tells a living owner from a recycled pid */
     char host[256];
@@ -49,7 +49,7 @@ struct spool_file_header {
      * latest_index 0: none yet, use the kernel's nominal rate below. */
     struct spool_clock_pair latest[2];
     uint32_t latest_index;
-    uint32_t world;                   /* see rank.world in schema.sql */
+    uint32_t world;                   /* see rank.world in tables.def */
     double nominal_ticks_per_ns;      /* from a short measurement at start */
     uint64_t init_end;                /* ticks */
     uint64_t finalize_begin;          /* ticks; 0: not reached */
@@ -113,7 +113,7 @@ enum spool_record {
     SPOOL_FOREIGN = 19,  /* belongs to the REQUEST behind it (and stands before an EXTRA): it was posted by another
                             thread, so its ticks inside MPI are not known. Fields: that thread, injection arm plus 1 */
     SPOOL_CPU = 20,      /* belongs to the CALL behind it. Fields: CPU time in ns, user and system */
-    SPOOL_COUNTERS = 21, /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in schema.sql.
+    SPOOL_COUNTERS = 21, /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in tables.def.
                             Fields: place of the first among the counters that are counted, and the values of up to
                             SPOOL_COUNTERS_A_RECORD of them from there on, zigzag (spool/codec.h) */
     SPOOL_STARVED = 22,  /* a row of the table starvation, of the thread that called MPI_Init. Fields: its end minus the
@@ -307,7 +307,7 @@ struct spool_tally {                   /* 64 bytes */
 
 enum spool_tally_reason { SPOOL_TALLY_UNSUCCESSFUL_TEST = 0, SPOOL_TALLY_SUMMARY = 1, SPOOL_TALLY_INJECTION = 2 };
 
-struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECTION: see injection in schema.sql */
+struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECTION: see injection in tables.def */
     uint16_t call_plus_1;
     uint8_t is_off;                    /* by LAPSCOPE_INJECT_POLICY */
     uint8_t reason;

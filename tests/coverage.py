@@ -57,7 +57,7 @@ def standard():
 def wrapped():
     """Name -> role, and symbol -> (name, binding), from the generator."""
     lines = subprocess.run(
-        ["cargo", "run", "--quiet", "--release", "-p", "lapscope-generate", "--", "interposer"],
+        ["cargo", "run", "--quiet", "--release", "-p", "lapscope-generate", "--", "."],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout.splitlines()
     roles, symbols = {}, {}

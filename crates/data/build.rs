@@ -1,4 +1,4 @@
-//! Compiles the conversion from spool to SQLite, which the recorder shares, and what is made of calls.def and options.def.
+//! Compiles the conversion from spool to SQLite, which the recorder shares, and what is made of the .def files.
 
 #![allow(clippy::disallowed_macros)] // what cargo is told
 
@@ -30,14 +30,12 @@ fn compile_conversion(root: &Path) {
     for file in sources.iter().chain(headers.iter().flatten()).chain(&schema) {
         println!("cargo:rerun-if-changed={}", file.display());
     }
-    let descriptions = root.join("interposer");
-    for name in ["calls.def", "options.def"] {
-        println!("cargo:rerun-if-changed={}", descriptions.join(name).display());
+    for name in lapscope_generate::DESCRIPTIONS {
+        println!("cargo:rerun-if-changed={}", root.join(name).display());
     }
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let generated = Path::new(&out).join("generated");
-    lapscope_generate::generate(&descriptions, &generated)
-        .unwrap_or_else(|error| panic!("{error}"));
+    lapscope_generate::generate(root, &generated).unwrap_or_else(|error| panic!("{error}"));
     build.include(&generated);
     build
         .std("gnu11")
@@ -47,8 +45,8 @@ fn compile_conversion(root: &Path) {
         .extra_warnings(true)
         .flag_if_supported("-Werror=implicit-function-declaration")
         .flag_if_supported("-Werror=incompatible-pointer-types")
-        // embedded.c lets the assembler read schema/*.sql
-        .flag(format!("-Wa,-I{}", root.join("schema").display()))
+        // embedded.c lets the assembler read schema.sql and views.sql
+        .flag(format!("-Wa,-I{},-I{}", generated.display(), root.join("schema").display()))
         .compile("lapscope_store");
     // libsqlite3 itself is linked by rusqlite: both must be the same one.
 }

@@ -1,5 +1,6 @@
 //! What holds in every database, whatever the program did.
 
+use lapscope_data::db::USER_VERSION;
 use rusqlite::Connection;
 
 use crate::rows::value;
@@ -117,8 +118,6 @@ const RULES: &[(&str, &str)] = &[
 const LAST_CALL: &str =
     "a call says how many requests it completed, with those that a long run leaves out";
 
-const SCHEMA: &str = include_str!("../../schema/schema.sql");
-
 fn broken_rules(database: &Connection, left_out: &str) -> Result<(), String> {
     let mut broken = Vec::new();
     let sound = value(database, "PRAGMA integrity_check");
@@ -126,7 +125,7 @@ fn broken_rules(database: &Connection, left_out: &str) -> Result<(), String> {
         broken.push(format!("integrity: {sound}"));
     }
     let found = value(database, "PRAGMA user_version");
-    if !SCHEMA.contains(&format!("PRAGMA user_version = {found};")) {
+    if found != USER_VERSION.to_string() {
         broken.push(format!("the format is {found}, another than the schema's"));
     }
     for (rule, query) in RULES.iter().filter(|(rule, _)| *rule != left_out) {

@@ -36,15 +36,11 @@ pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
 pub use rows::{BadColumn, Rows};
+pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use scan::{
     rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
 };
 pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
-
-/// `PRAGMA application_id` of every lapscope database.
-pub const APPLICATION_ID: i64 = 1_279_349_584;
-/// `PRAGMA user_version` that this program reads.
-pub const USER_VERSION: i64 = 12;
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]
@@ -261,16 +257,4 @@ pub(crate) fn side_by_side<T: Send>(
         Ok(value) => Either::Left(value),
         Err(error) => Either::Right(error),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_agree_with_the_schema() {
-        let schema = include_str!("../../../schema/schema.sql");
-        assert!(schema.contains(&format!("PRAGMA application_id = {APPLICATION_ID};")));
-        assert!(schema.contains(&format!("PRAGMA user_version = {USER_VERSION};")));
-    }
 }

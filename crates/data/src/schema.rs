@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::model::bounds::MOST_ROWS;
 
-pub const SCHEMA_SQL: &str = include_str!("../../../schema/schema.sql");
+/// Made from `schema/tables.def`.
+pub const SCHEMA_SQL: &str = include_str!(concat!(env!("OUT_DIR"), "/generated/schema.sql"));
 pub const VIEWS_SQL: &str = include_str!("../../../schema/views.sql");
 
 /// Tables whose rows are numbered.
@@ -196,7 +197,7 @@ mod tests {
         let relations = relations().unwrap();
         let find = |name: &str| relations.iter().find(|relation| relation.name == name).unwrap();
         assert!(find("request").comment.starts_with("one request, from post to end"));
-        assert!(find("tally").comment.starts_with("Calls that would be too many as rows"));
+        assert!(find("tally").comment.starts_with("calls that would be too many as rows"));
         assert!(find("requests").comment.starts_with("every request with its operation"));
         let rank = find("rank");
         assert_eq!((rank.kind.as_str(), rank.columns[0].name.as_str()), ("table", "rank"));

@@ -1,9 +1,9 @@
-//! Reads `interposer/calls.def` and `options.def` and writes what the preload library, the recorder and the command
-//! line are built from.
+//! Reads `interposer/calls.def`, `interposer/options.def` and `schema/tables.def` and writes what the preload library, the
+//! recorder and the command line are built from.
 //!
-//! [`calls`] is the description, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in C and
-//! in Fortran, [`symbols`] the names under which a call is found in each binding; [`tables`], [`c`] and [`fortran`]
-//! write.
+//! [`calls`] is the description of calls, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in
+//! C and in Fortran, [`symbols`] the names under which a call is found in each binding; [`tables`], [`c`] and [`fortran`]
+//! write. [`options`] is all about options, [`schema`] about the database.
 
 pub mod body;
 pub mod c;
@@ -12,6 +12,7 @@ pub mod facts;
 pub mod fortran;
 pub mod kind;
 pub mod options;
+pub mod schema;
 pub mod symbols;
 pub mod tables;
 
@@ -40,13 +41,20 @@ pub(crate) fn push_line(text: &mut String, line: std::fmt::Arguments) {
 }
 
 /// The generated files: name and text.
-fn files(calls: &[calls::Call], options: &options::Options) -> Vec<(&'static str, String)> {
+fn files(
+    calls: &[calls::Call],
+    options: &options::Options,
+    schema: &schema::Schema,
+) -> Vec<(&'static str, String)> {
     vec![
         ("calls.inc", tables::calls(calls)),
+        ("columns.inc", schema::columns::places(schema)),
         ("functions.inc", tables::functions(calls)),
         ("options.inc", options::c_table(options)),
         ("options.rs", options::rust_table(options)),
         ("prototypes.h", tables::prototypes(calls)),
+        ("rules.rs", schema::rules::constants(schema)),
+        ("schema.sql", schema::sql::statements(schema)),
         ("signatures.inc", tables::signatures(calls)),
         ("sorted.inc", tables::sorted(calls)),
         ("wrap_c.c", c::wrappers(calls)),
@@ -64,17 +72,23 @@ pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result
     parse(&text).map_err(|error| format!("{}:{error}", path.display()))
 }
 
-/// Reads calls.def and options.def of a folder and writes all files into a directory. Files whose text has not changed
+/// What [`generate`] reads, from the root of the tree.
+pub const DESCRIPTIONS: [&str; 3] =
+    ["interposer/calls.def", "interposer/options.def", "schema/tables.def"];
+
+/// Reads the descriptions of the tree at `root` and writes all files into a directory. Files whose text has not changed
 /// are left alone, so that nothing is compiled again for nothing.
 ///
 /// # Errors
 /// As [`read`], and a file that cannot be written.
-pub fn generate(descriptions: &Path, directory: &Path) -> Result<(), String> {
-    let calls = read(&descriptions.join("calls.def"), calls::parse)?;
-    let options = read(&descriptions.join("options.def"), options::parse)?;
+pub fn generate(root: &Path, directory: &Path) -> Result<(), String> {
+    let [calls, options, tables] = DESCRIPTIONS.map(|file| root.join(file));
+    let calls = read(&calls, calls::parse)?;
+    let options = read(&options, options::parse)?;
+    let schema = read(&tables, schema::parse)?;
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    for (name, text) in files(&calls, &options) {
+    for (name, text) in files(&calls, &options, &schema) {
         let path = directory.join(name);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
@@ -82,4 +96,32 @@ pub fn generate(descriptions: &Path, directory: &Path) -> Result<(), String> {
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
+}
+
+/// The data dictionary, whose tables of columns are made.
+pub const DICTIONARY: &str = "schema/README.md";
+
+/// The dictionary as it should be.
+///
+/// # Errors
+/// As [`read`], and what it lacks.
+pub fn dictionary(root: &Path) -> Result<String, String> {
+    let schema = read(&root.join("schema/tables.def"), schema::parse)?;
+    read(&root.join(DICTIONARY), |text| schema::dictionary::filled(&schema, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dictionary_says_what_tables_def_says() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let made = dictionary(&root).unwrap_or_else(|error| panic!("{error}"));
+        let stands = std::fs::read_to_string(root.join(DICTIONARY)).expect("the dictionary");
+        let mut pairs = stands.lines().zip(made.lines());
+        let differs = pairs.find(|(stands, made)| stands != made);
+        let remedy = "cargo run -p lapscope-generate -- . --dictionary";
+        assert!(stands == made, "{DICTIONARY} is not made of tables.def: {remedy}\n{differs:?}");
+    }
 }

@@ -1,16 +1,16 @@
-//! `lapscope-generate FOLDER DIRECTORY` writes what it makes of the .def files in FOLDER; `lapscope-generate FOLDER`
-//! lists the calls.
+//! `lapscope-generate ROOT DIRECTORY` writes what it makes of the .def files in the tree at ROOT; `lapscope-generate ROOT`
+//! lists the calls; `lapscope-generate ROOT --dictionary` writes the tables of columns into schema/README.md.
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // what a build prints
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lapscope_generate::{calls, generate, read, symbols};
+use lapscope_generate::{calls, dictionary, generate, read, symbols, DICTIONARY};
 
 /// One line for each symbol: call, family, role, binding, symbol.
-fn list(descriptions: &Path) -> Result<(), String> {
-    for call in read(&descriptions.join("calls.def"), calls::parse)? {
+fn list(root: &Path) -> Result<(), String> {
+    for call in read(&root.join("interposer/calls.def"), calls::parse)? {
         for binding in symbols::bindings(&call) {
             for symbol in symbols::names(&call, binding) {
                 println!("{}\t{}\t{}\t{binding}\t{symbol}", call.name, call.family, call.role);
@@ -20,12 +20,18 @@ fn list(descriptions: &Path) -> Result<(), String> {
     Ok(())
 }
 
+fn write_dictionary(root: &Path) -> Result<(), String> {
+    let text = dictionary(root)?;
+    std::fs::write(root.join(DICTIONARY), text).map_err(|error| format!("{DICTIONARY}: {error}"))
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
-        [descriptions] => list(Path::new(descriptions)),
-        [descriptions, directory] => generate(Path::new(descriptions), Path::new(directory)),
-        _ => Err("usage: lapscope-generate FOLDER [DIRECTORY]".to_owned()),
+        [root] => list(Path::new(root)),
+        [root, option] if option == "--dictionary" => write_dictionary(Path::new(root)),
+        [root, directory] => generate(Path::new(root), Path::new(directory)),
+        _ => Err("usage: lapscope-generate ROOT [DIRECTORY|--dictionary]".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

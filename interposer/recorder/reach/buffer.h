@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Why a buffer is not watched; the words are watch_left_out.reason of schema.sql. */
+/* Why a buffer is not watched; the words are watch_left_out.reason of tables.def. */
 enum left_out {
     LEFT_OUT_NOT,
     LEFT_OUT_SHARE, LEFT_OUT_SMALL, LEFT_OUT_BUSY, LEFT_OUT_BUDGET, LEFT_OUT_DATATYPE, LEFT_OUT_MEMORY, LEFT_OUT_SHARED,

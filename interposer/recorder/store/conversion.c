@@ -98,15 +98,17 @@ static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELD
 {
     const struct spool_definitions *d = &c->definitions;
     flush_call(c);
+    int64_t operation = store_call_operation(c->tables, d, fields[0]);
+    int64_t receive = fields[3] ? store_call_operation(c->tables, d, fields[3]) : 0;
     c->call_begin = begin;
-    c->call = (struct call_row){.operation = store_call_operation(c->tables, d, fields[0]),
-                                .thread = thread + 1,
+    c->call = (struct call_row){.operation_id = operation,
+                                .thread_id = c->tables->base.thread + thread + 1,
                                 .begin_ns = spool_moment_ns(d, begin),
                                 .duration_ns = spool_ns(d, fields[2]),
                                 .user_ns = c->has_cpu ? (int64_t)c->cpu[0] : -1,
                                 .system_ns = c->has_cpu ? (int64_t)c->cpu[1] : -1,
-                                .receive_operation = fields[3] ? store_call_operation(c->tables, d, fields[3]) : 0};
-    if (!c->call.operation)
+                                .receive_operation_id = receive ? receive : -1};
+    if (!operation)
         return 0;
     c->call_id = c->tables->base.call + (int64_t)c->result->calls + 1;
     c->has_call = 1;
@@ -135,9 +137,9 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
 {
     const struct spool_definitions *d = &c->definitions;
     uint64_t poster = c->has_foreign ? c->foreign[0] : thread, post_begin = c->call_begin - fields[1];
-    struct request_row row = {.operation = store_request_operation(c->tables, d, fields[0]),
-                              .completion = c->call_id,
-                              .thread = (unsigned)poster + 1,
+    struct request_row row = {.operation_id = store_request_operation(c->tables, d, fields[0]),
+                              .completion_id = c->call_id,
+                              .thread_id = c->tables->base.thread + (unsigned)poster + 1,
                               .post_begin_ns = spool_moment_ns(d, post_begin),
                               .post_ns = spool_ns(d, fields[2]),
                               .mpi_ns = poster != thread ? -1 : spool_ns(d, fields[3]),
@@ -151,7 +153,7 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
         fill_extra(c, &row);
     c->has_extra = c->has_foreign = 0;
     int is_bounded = row.unsuccessful_tests <= (int64_t)SPOOL_MOST && row.injection_arm <= 1;
-    if (!c->has_call || !row.operation || !is_bounded || (poster != thread && !spool_has_thread(d, poster)))
+    if (!c->has_call || !row.operation_id || !is_bounded || (poster != thread && !spool_has_thread(d, poster)))
         return 0;
     store_request(c->tables, &row);
     c->result->requests++;
@@ -319,13 +321,11 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
     uint32_t operation = state->current_operation;
     if (!operation || c->file->header->end == SPOOL_FINALIZED)
         return;
-    struct call_row row = {.operation = store_call_operation(c->tables, &c->definitions, operation),
-                           .thread = part->thread + 1u,
+    struct call_row row = {.operation_id = store_call_operation(c->tables, &c->definitions, operation),
+                           .thread_id = c->tables->base.thread + part->thread + 1,
                            .begin_ns = spool_moment_ns(&c->definitions, state->current_begin),
-                           .duration_ns = -1,
-                           .user_ns = -1,
-                           .system_ns = -1};
-    if (!row.operation) {
+                           .duration_ns = -1, .user_ns = -1, .system_ns = -1, .receive_operation_id = -1};
+    if (!row.operation_id) {
         spool_file_damaged(c->file, state);
         return;
     }
@@ -363,8 +363,9 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
 {
     int tested = live->unsuccessful_tests != 0;
     struct request_row row = {
-        .operation = store_pending_operation(c->tables, &c->definitions, live->operation),
-        .thread = live->thread + 1u,
+        .operation_id = store_pending_operation(c->tables, &c->definitions, live->operation),
+        .completion_id = -1,
+        .thread_id = c->tables->base.thread + live->thread + 1,
         .post_begin_ns = spool_moment_ns(&c->definitions, live->post_begin),
         .post_ns = spool_ns(&c->definitions, live->post_ticks),
         .mpi_ns = -1,
@@ -375,7 +376,7 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
         .last_incomplete_ns = since_post_ns(c, live, tested && live->last_incomplete, live->last_incomplete),
         .first_complete_ns = since_post_ns(c, live, live->flags & SPOOL_LIVE_SEEN_COMPLETE, live->seen_complete),
         .injection_arm = (live->injection_arm & ~SPOOL_LIVE_LEFT_OUT) - 1};
-    if (!row.operation || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
+    if (!row.operation_id || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
         row.injection_arm > 1)
         return 0;
     store_request(c->tables, &row);

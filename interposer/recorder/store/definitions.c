@@ -7,15 +7,15 @@
 
 static void store_counter_definition(struct store_tables *tables, const struct counter_definition *counter)
 {
-    store_integer(tables, STORE_COUNTER, 1, tables->rank);
-    store_integer(tables, STORE_COUNTER, 2, counter->number);
-    store_text(tables, STORE_COUNTER, 3, counter->texts[COUNTER_NAME], counter->bytes[COUNTER_NAME]);
-    store_text(tables, STORE_COUNTER, 4, counter->texts[COUNTER_DESCRIPTION], counter->bytes[COUNTER_DESCRIPTION]);
-    store_text(tables, STORE_COUNTER, 5, counter->texts[COUNTER_UNIT], counter->bytes[COUNTER_UNIT]);
+    store_integer(tables, STORE_COUNTER, COLUMN_COUNTER_RANK, tables->rank);
+    store_integer(tables, STORE_COUNTER, COLUMN_COUNTER_NUMBER, counter->number);
+    store_text(tables, STORE_COUNTER, COLUMN_COUNTER_NAME, counter->texts[COUNTER_NAME], counter->bytes[COUNTER_NAME]);
+    store_text(tables, STORE_COUNTER, COLUMN_COUNTER_DESCRIPTION, counter->texts[COUNTER_DESCRIPTION],
+               counter->bytes[COUNTER_DESCRIPTION]);
+    store_text(tables, STORE_COUNTER, COLUMN_COUNTER_UNIT, counter->texts[COUNTER_UNIT], counter->bytes[COUNTER_UNIT]);
     if (counter->bytes[COUNTER_PROBLEM])
-        store_text(tables, STORE_COUNTER, 6, counter->texts[COUNTER_PROBLEM], counter->bytes[COUNTER_PROBLEM]);
-    else
-        sqlite3_bind_null(tables->statements[STORE_COUNTER], 6);
+        store_text(tables, STORE_COUNTER, COLUMN_COUNTER_PROBLEM, counter->texts[COUNTER_PROBLEM],
+                   counter->bytes[COUNTER_PROBLEM]);
     store_run(tables, STORE_COUNTER);
 }
 
@@ -37,7 +37,7 @@ static void store_processor(struct store_tables *tables, const struct meta_defin
     const char *texts[FIELDS];
     size_t bytes[FIELDS];
     spool_meta_fields(meta, texts, bytes, FIELDS);
-    store_integer(tables, STORE_PROCESSOR, 1, tables->rank);
+    store_integer(tables, STORE_PROCESSOR, COLUMN_PROCESSOR_RANK, tables->rank);
     for (int i = 0; i < FIELDS; i++) {
         int64_t value = field_number(texts[i], bytes[i]);
         store_integer(tables, STORE_PROCESSOR, i + 2, value > 0 ? value : 0);
@@ -52,7 +52,7 @@ static void store_injector(struct store_tables *tables, const struct meta_defini
     const char *texts[FIELDS];
     size_t bytes[FIELDS];
     spool_meta_fields(meta, texts, bytes, FIELDS);
-    store_integer(tables, STORE_INJECTOR, 1, tables->rank);
+    store_integer(tables, STORE_INJECTOR, COLUMN_INJECTOR_RANK, tables->rank);
     for (int i = 0; i < FIELDS; i++) {
         if (i < TEXTS && (bytes[i] || i == 0)) {
             store_text(tables, STORE_INJECTOR, i + 2, texts[i], bytes[i]);
@@ -77,8 +77,6 @@ static void store_sums(struct store_tables *tables, enum store_statement which, 
     store_integer(tables, which, 1, tables->rank);
     if (bytes[PROBLEM])
         store_text(tables, which, 2, texts[PROBLEM], bytes[PROBLEM]);
-    else
-        store_integer_or_null(tables, which, 2, 0, 0);
     for (int i = FIRST_NUMBER; i < fields; i++) {
         int64_t value = field_number(texts[i], bytes[i]);
         store_integer_or_null(tables, which, i + 2, value >= 0 || never_missing >> i & 1, value > 0 ? value : 0);
@@ -104,9 +102,9 @@ static void store_watch_left_out(struct store_tables *tables, const struct meta_
     int64_t buffers = field_number((const char *)meta->value, meta->head.value_bytes);
     if (buffers < 0 || buffers > (int64_t)SPOOL_MOST)
         return;
-    store_integer(tables, STORE_WATCH_LEFT_OUT, 1, tables->rank);
-    store_text(tables, STORE_WATCH_LEFT_OUT, 2, reason, bytes);
-    store_integer(tables, STORE_WATCH_LEFT_OUT, 3, buffers);
+    store_integer(tables, STORE_WATCH_LEFT_OUT, COLUMN_WATCH_LEFT_OUT_RANK, tables->rank);
+    store_text(tables, STORE_WATCH_LEFT_OUT, COLUMN_WATCH_LEFT_OUT_REASON, reason, bytes);
+    store_integer(tables, STORE_WATCH_LEFT_OUT, COLUMN_WATCH_LEFT_OUT_BUFFERS, buffers);
     store_run(tables, STORE_WATCH_LEFT_OUT);
 }
 
@@ -167,12 +165,12 @@ static void store_module(struct store_tables *tables, const struct module_defini
     char hexadecimal[2 * 64 + 1] = "";
     for (unsigned i = 0; i < module->head.build_id_bytes && i < 64; i++)
         snprintf(hexadecimal + 2 * i, 3, "%02x", module->build_id[i]);
-    store_integer(tables, STORE_MODULE, 1, tables->base.module + module->head.id);
-    store_integer(tables, STORE_MODULE, 2, tables->rank);
-    store_text(tables, STORE_MODULE, 3, module->path, module->head.path_bytes);
-    store_words(tables, STORE_MODULE, 4, hexadecimal);
-    store_integer(tables, STORE_MODULE, 5, (int64_t)module->head.base);
-    store_integer(tables, STORE_MODULE, 6, (int64_t)module->head.size);
+    store_integer(tables, STORE_MODULE, COLUMN_MODULE_ID, tables->base.module + module->head.id);
+    store_integer(tables, STORE_MODULE, COLUMN_MODULE_RANK, tables->rank);
+    store_text(tables, STORE_MODULE, COLUMN_MODULE_PATH, module->path, module->head.path_bytes);
+    store_words(tables, STORE_MODULE, COLUMN_MODULE_BUILD_ID, hexadecimal);
+    store_integer(tables, STORE_MODULE, COLUMN_MODULE_BASE, (int64_t)module->head.base);
+    store_integer(tables, STORE_MODULE, COLUMN_MODULE_SIZE, (int64_t)module->head.size);
     store_run(tables, STORE_MODULE);
 }
 
@@ -196,10 +194,11 @@ static void store_path(struct store_tables *tables, const struct spool_definitio
         uint64_t address;
         memcpy(&address, path->frames + depth * sizeof address, sizeof address);
         const struct module_definition *module = module_holding(definitions, address);
-        store_integer(tables, STORE_FRAME, 1, id);
-        store_integer(tables, STORE_FRAME, 2, depth);
-        store_integer_or_null(tables, STORE_FRAME, 3, module != NULL, module ? tables->base.module + module->head.id : 0);
-        store_integer(tables, STORE_FRAME, 4, (int64_t)(address - (module ? module->head.base : 0)));
+        store_integer(tables, STORE_FRAME, COLUMN_FRAME_CALL_PATH_ID, id);
+        store_integer(tables, STORE_FRAME, COLUMN_FRAME_DEPTH, depth);
+        store_integer_or_null(tables, STORE_FRAME, COLUMN_FRAME_MODULE_ID, module != NULL,
+                              module ? tables->base.module + module->head.id : 0);
+        store_integer(tables, STORE_FRAME, COLUMN_FRAME_ADDRESS, (int64_t)(address - (module ? module->head.base : 0)));
         store_run(tables, STORE_FRAME);
     }
 }
@@ -208,15 +207,15 @@ static void store_comm(struct store_tables *tables, const struct comm_definition
 {
     const struct spool_comm *head = &comm->head;
     int64_t id = tables->base.comm + head->id;
-    store_integer(tables, STORE_COMM, 1, id);
-    store_integer(tables, STORE_COMM, 2, tables->rank);
-    store_integer(tables, STORE_COMM, 3, (int64_t)head->identity);
-    store_integer(tables, STORE_COMM, 4, head->ordinal);
-    store_words(tables, STORE_COMM, 5, head->inter ? "inter" : "intra");
-    store_integer(tables, STORE_COMM, 6, head->size);
-    store_integer(tables, STORE_COMM, 7, head->remote_size);
-    store_integer(tables, STORE_COMM, 8, head->comm_rank);
-    store_text(tables, STORE_COMM, 9, comm->name, head->name_bytes);
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_ID, id);
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_RANK, tables->rank);
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_IDENTITY, (int64_t)head->identity);
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_ORDINAL, head->ordinal);
+    store_words(tables, STORE_COMM, COLUMN_COMMUNICATOR_KIND, head->inter ? "inter" : "intra");
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_SIZE, head->size);
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_REMOTE_SIZE, head->remote_size);
+    store_integer(tables, STORE_COMM, COLUMN_COMMUNICATOR_COMM_RANK, head->comm_rank);
+    store_text(tables, STORE_COMM, COLUMN_COMMUNICATOR_NAME, comm->name, head->name_bytes);
     store_run(tables, STORE_COMM);
     for (uint32_t i = 0; head->members != UINT32_MAX && i < head->members && !tables->failed; i++) {
         int remote = i >= (uint32_t)head->size;
@@ -282,25 +281,26 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
     int64_t init = related_row(tables, definitions, operation->init_operation, operation->id);
     int64_t receive = related_row(tables, definitions, came.receive, operation->id);
     int64_t id = ++tables->last_operation;
-    store_integer(tables, STORE_OPERATION, 1, id);
-    store_integer(tables, STORE_OPERATION, 2, tables->rank);
-    store_integer(tables, STORE_OPERATION, 3, operation->call);
-    store_integer_or_null(tables, STORE_OPERATION, 4, spool_has_path(definitions, operation->path),
+    store_integer(tables, STORE_OPERATION, COLUMN_OPERATION_ID, id);
+    store_integer(tables, STORE_OPERATION, COLUMN_OPERATION_RANK, tables->rank);
+    store_integer(tables, STORE_OPERATION, COLUMN_OPERATION_CALL_ID, operation->call);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_CALL_PATH_ID, spool_has_path(definitions, operation->path),
                           tables->base.path + operation->path);
-    store_integer_or_null(tables, STORE_OPERATION, 5, comm != NULL, tables->base.comm + operation->comm);
-    store_words(tables, STORE_OPERATION, 6, kind_names[operation->kind <= SPOOL_GENERALIZED ? operation->kind : SPOOL_OTHER]);
-    store_integer(tables, STORE_OPERATION, 7, (int64_t)came.bytes);
-    store_integer_or_null(tables, STORE_OPERATION, 8, world >= 0, world);
-    store_integer_or_null(tables, STORE_OPERATION, 9, came.tag >= 0, came.tag);
-    store_integer_or_null(tables, STORE_OPERATION, 10, operation->peer >= SPOOL_PROC_NULL, operation->peer);
-    store_integer_or_null(tables, STORE_OPERATION, 11, operation->tag != SPOOL_NO_TAG, operation->tag);
-    store_integer(tables, STORE_OPERATION, 12, (int64_t)operation->bytes);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_COMMUNICATOR_ID, comm != NULL,
+                          tables->base.comm + operation->comm);
+    store_words(tables, STORE_OPERATION, COLUMN_OPERATION_KIND,
+                kind_names[operation->kind <= SPOOL_GENERALIZED ? operation->kind : SPOOL_OTHER]);
+    store_integer(tables, STORE_OPERATION, COLUMN_OPERATION_BYTES, (int64_t)came.bytes);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_PEER, world >= 0, world);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_TAG, came.tag >= 0, came.tag);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_POSTED_PEER, operation->peer >= SPOOL_PROC_NULL,
+                          operation->peer);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_POSTED_TAG, operation->tag != SPOOL_NO_TAG, operation->tag);
+    store_integer(tables, STORE_OPERATION, COLUMN_OPERATION_POSTED_BYTES, (int64_t)operation->bytes);
     if (came.ended)
-        store_words(tables, STORE_OPERATION, 13, came.ended);
-    else
-        sqlite3_bind_null(tables->statements[STORE_OPERATION], 13);
-    store_integer_or_null(tables, STORE_OPERATION, 14, init != 0, init);
-    store_integer_or_null(tables, STORE_OPERATION, 15, receive != 0, receive);
+        store_words(tables, STORE_OPERATION, COLUMN_OPERATION_ENDED, came.ended);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_INIT_OPERATION_ID, init != 0, init);
+    store_integer_or_null(tables, STORE_OPERATION, COLUMN_OPERATION_RECEIVE_OPERATION_ID, receive != 0, receive);
     store_run(tables, STORE_OPERATION);
     return id;
 }

@@ -1,4 +1,4 @@
-/* schema/schema.sql and schema/views.sql, as text. */
+/* The tables, made from schema/tables.def, and schema/views.sql, as text. */
 #ifndef LAPSCOPE_EMBEDDED_H
 #define LAPSCOPE_EMBEDDED_H
 

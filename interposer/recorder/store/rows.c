@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-enum { BATCH_ROWS = 1024, BATCH_COLUMNS = 13 };
-
-#define NO_VALUE INT64_MIN /* NULL */
+enum { BATCH_ROWS = 1024, BATCH_COLUMNS = COLUMNS_OF_REQUEST };
 
 struct store_batch {
+    const char *table;       /* as SQL */
+    uint64_t nullable;       /* bit i: column i may be NULL */
     int count;
     int extended;            /* some row has values in the columns that are mostly NULL */
     int64_t rows[BATCH_ROWS][BATCH_COLUMNS];
@@ -38,7 +38,7 @@ static int connect_table(sqlite3 *db, void *batch, int argc, const char *const *
         return SQLITE_NOMEM;
     made->batch = batch;
     *table = &made->base;
-    int code = sqlite3_declare_vtab(db, "CREATE TABLE batch(a,b,c,d,e,f,g,h,i,j,k,l,m)");
+    int code = sqlite3_declare_vtab(db, made->batch->table);
     if (code != SQLITE_OK)
         free(made);
     return code;
@@ -96,7 +96,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int num
 {
     const struct batch_cursor *at = (struct batch_cursor *)cursor;
     int64_t value = at->batch->rows[at->row][number];
-    if (value != NO_VALUE)
+    if (value >= 0 || !(at->batch->nullable >> number & 1))
         sqlite3_result_int64(context, value);
     return SQLITE_OK;
 }
@@ -121,26 +121,30 @@ static const sqlite3_module batch_module = {.xConnect = connect_table,
 
 /* --- filling and emptying ----------------------------------------------------------------------------------------- */
 
-static struct store_batch *new_batch(struct store_tables *tables, const char *name)
+static struct store_batch *new_batch(struct store_tables *tables, const char *name, const char *table, uint64_t nullable)
 {
     struct store_batch *batch = malloc(sizeof *batch);
     if (!batch) {
         store_check(tables, SQLITE_NOMEM);
         return NULL;
     }
+    batch->table = table;
+    batch->nullable = nullable;
     batch->count = batch->extended = 0;
     store_check(tables, sqlite3_create_module(tables->db, name, &batch_module, batch));
     return batch;
 }
 
+#define NEW_BATCH(table) new_batch(tables, #table "_batch", "CREATE TABLE batch(" COLUMNS_##table ")", NULLABLE_##table)
+
 void store_rows_open(struct store_tables *tables)
 {
     if (tables->failed)
         return;
-    tables->call_batch = new_batch(tables, "call_batch");
-    tables->request_batch = new_batch(tables, "request_batch");
-    tables->call_counter_batch = new_batch(tables, "call_counter_batch");
-    tables->request_counter_batch = new_batch(tables, "request_counter_batch");
+    tables->call_batch = NEW_BATCH(call);
+    tables->request_batch = NEW_BATCH(request);
+    tables->call_counter_batch = NEW_BATCH(call_counter);
+    tables->request_counter_batch = NEW_BATCH(request_counter);
 }
 
 static void flush_batch(struct store_tables *tables, struct store_batch *batch, enum store_statement plain,
@@ -179,11 +183,6 @@ void store_rows_close(struct store_tables *tables)
     free(tables->request_counter_batch);
 }
 
-static inline int64_t or_null(int64_t value)
-{
-    return value < 0 ? NO_VALUE : value;
-}
-
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 void store_call(struct store_tables *tables, const struct call_row *row)
@@ -191,15 +190,7 @@ void store_call(struct store_tables *tables, const struct call_row *row)
     struct store_batch *batch = tables->call_batch;
     if (tables->failed)
         return;
-    int64_t *values = batch->rows[batch->count++];
-    values[0] = row->operation;
-    values[1] = tables->base.thread + row->thread;
-    values[2] = row->begin_ns;
-    values[3] = or_null(row->duration_ns);
-    values[4] = or_null(row->user_ns);
-    values[5] = or_null(row->system_ns);
-    values[6] = row->completed;
-    values[7] = row->receive_operation ? row->receive_operation : NO_VALUE;
+    memcpy(batch->rows[batch->count++], row, sizeof *row);
     if (batch->count == BATCH_ROWS)
         flush_calls(tables);
 }
@@ -209,20 +200,7 @@ void store_request(struct store_tables *tables, const struct request_row *row)
     struct store_batch *batch = tables->request_batch;
     if (tables->failed)
         return;
-    int64_t *values = batch->rows[batch->count++];
-    values[0] = row->operation;
-    values[1] = row->completion ? row->completion : NO_VALUE;
-    values[2] = tables->base.thread + row->thread;
-    values[3] = row->post_begin_ns;
-    values[4] = row->post_ns;
-    values[5] = or_null(row->mpi_ns);
-    values[6] = row->outstanding_bytes;
-    values[7] = row->unsuccessful_tests;
-    values[8] = or_null(row->first_unsuccessful_test_ns);
-    values[9] = or_null(row->last_unsuccessful_test_ns);
-    values[10] = or_null(row->last_incomplete_ns);
-    values[11] = or_null(row->first_complete_ns);
-    values[12] = or_null(row->injection_arm);
+    memcpy(batch->rows[batch->count++], row, sizeof *row);
     batch->extended |= row->unsuccessful_tests || row->first_complete_ns >= 0 || row->injection_arm >= 0;
     if (batch->count == BATCH_ROWS)
         flush_requests(tables);

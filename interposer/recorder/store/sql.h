@@ -10,7 +10,7 @@
 /* Remembers the first failure. */
 void store_check(struct store_tables *tables, int code);
 
-/* Runs a statement whose values are bound. */
+/* Runs a statement with the values that were bound since it ran last; the others are NULL. */
 void store_run(struct store_tables *tables, enum store_statement which);
 
 /* Binds text of any origin; bytes that are not UTF-8 become question marks, for SQLite's text is UTF-8. */
@@ -31,8 +31,6 @@ static inline void store_integer_or_null(struct store_tables *tables, enum store
 {
     if (known)
         sqlite3_bind_int64(tables->statements[which], at, value);
-    else
-        sqlite3_bind_null(tables->statements[which], at);
 }
 
 /* A row of integers; the values from index `nullable` on are NULL when negative. */

@@ -1,5 +1,5 @@
 /*
- * From a spool to SQLite (schema/schema.sql). Used by the recorder at the end of a run and linked into the command line
+ * From a spool to SQLite (schema/tables.def). Used by the recorder at the end of a run and linked into the command line
  * for `lapscope recover`. It prints nothing, changes no process state and leaves no memory behind.
  */
 #ifndef LAPSCOPE_STORE_H

@@ -11,40 +11,47 @@
 
 enum { PAGE_BYTES = 4096 };
 
+#define INSERT(table) "INSERT INTO " #table " VALUES(" VALUES_##table ")"
+#define REPLACE(table) "INSERT OR REPLACE INTO " #table " VALUES(" VALUES_##table ")"
+#define FROM_BATCH(table, columns) "INSERT INTO " #table "(" columns ") SELECT " columns " FROM " #table "_batch"
+/* The others are NULL in most runs. */
+#define COLUMNS_IN_ALL_REQUESTS \
+    "operation_id,completion_id,thread_id,post_begin_ns,post_ns,mpi_ns,outstanding_bytes,unsuccessful_tests"
+
 static const char *const statement_texts[STORE_STATEMENTS] = {
-    [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_PROCESSOR] = "INSERT OR REPLACE INTO processor VALUES(?,?,?,?,?,?,?)",
-    [STORE_STARVATION] = "INSERT INTO starvation VALUES(?,?,?,?)",
-    [STORE_OPTION] = "INSERT OR REPLACE INTO option VALUES(?,?,?,?)",
-    [STORE_ENVIRONMENT] = "INSERT OR REPLACE INTO environment VALUES(?,?,?)",
-    [STORE_CVAR] = "INSERT OR REPLACE INTO cvar VALUES(?,?,?)",
-    [STORE_THREAD] = "INSERT INTO thread VALUES(?,?,?,?,?,?)",
-    [STORE_CALL_NAME] = "INSERT INTO call_name VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_MODULE] = "INSERT INTO module VALUES(?,?,?,?,?,?)",
-    [STORE_PATH] = "INSERT INTO call_path VALUES(?,?,?)",
-    [STORE_FRAME] = "INSERT INTO frame VALUES(?,?,?,?)",
-    [STORE_COMM] = "INSERT INTO communicator VALUES(?,?,?,?,?,?,?,?,?)",
-    [STORE_MEMBER] = "INSERT INTO communicator_member VALUES(?,?,?,?)",
-    [STORE_OPERATION] = "INSERT INTO operation VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_RANK] = INSERT(rank),
+    [STORE_PROCESSOR] = REPLACE(processor),
+    [STORE_STARVATION] = INSERT(starvation),
+    [STORE_OPTION] = REPLACE(option),
+    [STORE_ENVIRONMENT] = REPLACE(environment),
+    [STORE_CVAR] = REPLACE(cvar),
+    [STORE_THREAD] = INSERT(thread),
+    [STORE_CALL_NAME] = INSERT(call_name),
+    [STORE_MODULE] = INSERT(module),
+    [STORE_PATH] = INSERT(call_path),
+    [STORE_FRAME] = INSERT(frame),
+    [STORE_COMM] = INSERT(communicator),
+    [STORE_MEMBER] = INSERT(communicator_member),
+    [STORE_OPERATION] = INSERT(operation),
     /* ids left to SQLite: it counts on from 1, and need not search for what is there */
-    [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g,h FROM call_batch",
-    [STORE_REQUESTS] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,0,NULL,NULL,NULL,NULL,NULL FROM request_batch",
-    [STORE_REQUESTS_TESTED] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,h,i,j,k,l,m FROM request_batch",
-    [STORE_COUNTER] = "INSERT OR REPLACE INTO counter VALUES(?,?,?,?,?,?)",
-    [STORE_CALL_COUNTERS] = "INSERT INTO call_counter SELECT a,b,c FROM call_counter_batch",
-    [STORE_REQUEST_COUNTERS] = "INSERT INTO request_counter SELECT a,b,c FROM request_counter_batch",
-    [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_INJECTOR] = "INSERT OR REPLACE INTO injector VALUES(?,?,?,?,?,?,?,?,?,NULL)",
+    [STORE_CALLS] = FROM_BATCH(call, COLUMNS_call),
+    [STORE_REQUESTS] = FROM_BATCH(request, COLUMNS_IN_ALL_REQUESTS),
+    [STORE_REQUESTS_TESTED] = FROM_BATCH(request, COLUMNS_request),
+    [STORE_COUNTER] = REPLACE(counter),
+    [STORE_CALL_COUNTERS] = FROM_BATCH(call_counter, COLUMNS_call_counter),
+    [STORE_REQUEST_COUNTERS] = FROM_BATCH(request_counter, COLUMNS_request_counter),
+    [STORE_TALLY] = INSERT(tally),
+    [STORE_INJECTOR] = REPLACE(injector),
     [STORE_AUTOMATIC] = "UPDATE injector SET automatic = ?2 WHERE rank = ?1",
-    [STORE_COPIED_SENDS] = "INSERT OR REPLACE INTO copied_sends VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_INJECTION] = "INSERT INTO injection VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_WATCHER] = "INSERT OR REPLACE INTO watcher VALUES(?,?,?,?,?,?,?)",
-    [STORE_WATCH_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",
-    [STORE_DETAIL] = "INSERT INTO detail VALUES(?,?,?,?,?,?)",
-    [STORE_LEFT_OUT] = "INSERT INTO left_out VALUES(?,?,?,?)",
-    [STORE_OPEN_WAIT] = "INSERT INTO open_wait VALUES(?,?,?)",
-    [STORE_MARK] = "INSERT INTO mark VALUES(?,?,?,?,?)",
-    [STORE_WATCH] = "INSERT INTO watch VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_COPIED_SENDS] = REPLACE(copied_sends),
+    [STORE_INJECTION] = INSERT(injection),
+    [STORE_WATCHER] = REPLACE(watcher),
+    [STORE_WATCH_LEFT_OUT] = REPLACE(watch_left_out),
+    [STORE_DETAIL] = INSERT(detail),
+    [STORE_LEFT_OUT] = INSERT(left_out),
+    [STORE_OPEN_WAIT] = INSERT(open_wait),
+    [STORE_MARK] = INSERT(mark),
+    [STORE_WATCH] = INSERT(watch),
 };
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -61,6 +68,7 @@ void store_run(struct store_tables *tables, enum store_statement which)
 {
     store_check(tables, sqlite3_step(tables->statements[which]));
     sqlite3_reset(tables->statements[which]);
+    sqlite3_clear_bindings(tables->statements[which]);
 }
 
 /* Length of the UTF-8 character at `at` (RFC 3629), 0 when there is none. */
@@ -136,25 +144,23 @@ static void bind_word(struct store_tables *tables, int column, const char *text)
 {
     if (*text)
         store_words(tables, STORE_CALL_NAME, column, text);
-    else
-        sqlite3_bind_null(tables->statements[STORE_CALL_NAME], column);
 }
 
 static void write_call_names(struct store_tables *tables)
 {
     for (int i = 0; i < CALL_COUNT; i++) {
         const struct call_facts *facts = &call_facts[i];
-        store_integer(tables, STORE_CALL_NAME, 1, i);
-        store_words(tables, STORE_CALL_NAME, 2, call_names[i]);
-        bind_word(tables, 3, facts->family);
-        bind_word(tables, 4, facts->role);
-        bind_word(tables, 5, facts->kind);
-        bind_word(tables, 6, facts->transfers);
-        bind_word(tables, 7, facts->mode);
-        store_integer(tables, STORE_CALL_NAME, 8, facts->counted);
-        bind_word(tables, 9, facts->needs);
-        bind_word(tables, 10, facts->completes);
-        bind_word(tables, 11, facts->blocking);
+        store_integer(tables, STORE_CALL_NAME, COLUMN_CALL_NAME_ID, i);
+        store_words(tables, STORE_CALL_NAME, COLUMN_CALL_NAME_NAME, call_names[i]);
+        bind_word(tables, COLUMN_CALL_NAME_FAMILY, facts->family);
+        bind_word(tables, COLUMN_CALL_NAME_ROLE, facts->role);
+        bind_word(tables, COLUMN_CALL_NAME_USUAL_KIND, facts->kind);
+        bind_word(tables, COLUMN_CALL_NAME_TRANSFERS, facts->transfers);
+        bind_word(tables, COLUMN_CALL_NAME_MODE, facts->mode);
+        store_integer(tables, STORE_CALL_NAME, COLUMN_CALL_NAME_COUNTED, facts->counted);
+        bind_word(tables, COLUMN_CALL_NAME_NEEDS, facts->needs);
+        bind_word(tables, COLUMN_CALL_NAME_COMPLETES, facts->completes);
+        bind_word(tables, COLUMN_CALL_NAME_BLOCKING, facts->blocking);
         store_run(tables, STORE_CALL_NAME);
     }
 }
@@ -248,20 +254,20 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                  const struct spool_tally *tally)
 {
-    store_integer(tables, STORE_TALLY, 1, tables->rank);
-    store_integer(tables, STORE_TALLY, 2, tables->base.thread + thread);
-    store_integer(tables, STORE_TALLY, 3, tally->call_plus_1 - 1);
-    store_integer_or_null(tables, STORE_TALLY, 4, spool_has_path(definitions, tally->path),
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_RANK, tables->rank);
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_THREAD_ID, tables->base.thread + thread);
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_CALL_ID, tally->call_plus_1 - 1);
+    store_integer_or_null(tables, STORE_TALLY, COLUMN_TALLY_CALL_PATH_ID, spool_has_path(definitions, tally->path),
                           tables->base.path + tally->path);
     int is_test = tally->reason == SPOOL_TALLY_UNSUCCESSFUL_TEST;
-    store_words(tables, STORE_TALLY, 5, is_test ? "unsuccessful_test" : "summary");
-    store_integer(tables, STORE_TALLY, 6, tally->size_class);
-    store_integer(tables, STORE_TALLY, 7, (int64_t)tally->count);
-    store_integer(tables, STORE_TALLY, 8, (int64_t)tally->bytes);
-    store_integer(tables, STORE_TALLY, 9, spool_ns(definitions, tally->inside_ticks));
-    store_integer(tables, STORE_TALLY, 10, spool_ns(definitions, tally->completion_ticks));
-    store_integer(tables, STORE_TALLY, 11, spool_ns(definitions, tally->mpi_ticks));
-    store_integer(tables, STORE_TALLY, 12, spool_ns(definitions, tally->window_ticks));
+    store_words(tables, STORE_TALLY, COLUMN_TALLY_REASON, is_test ? "unsuccessful_test" : "summary");
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_SIZE_CLASS, tally->size_class);
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_COUNT, (int64_t)tally->count);
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_BYTES, (int64_t)tally->bytes);
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_INSIDE_NS, spool_ns(definitions, tally->inside_ticks));
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_EXPOSED_NS, spool_ns(definitions, tally->completion_ticks));
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_MPI_NS, spool_ns(definitions, tally->mpi_ticks));
+    store_integer(tables, STORE_TALLY, COLUMN_TALLY_OVERLAP_WINDOW_NS, spool_ns(definitions, tally->window_ticks));
     store_run(tables, STORE_TALLY);
 }
 
@@ -277,14 +283,6 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
                                spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
                                spool_ns(definitions, injection->interrupt_ticks)},
                    13, 3);
-}
-
-static void store_word_or_null(struct store_tables *tables, int at, const char *word)
-{
-    if (word)
-        store_words(tables, STORE_WATCH, at, word);
-    else
-        store_integer_or_null(tables, STORE_WATCH, at, 0, 0);
 }
 
 static int watch_is_sound(const struct spool_definitions *definitions, const struct spool_watch *watch)
@@ -305,23 +303,26 @@ int store_watch(struct store_tables *tables, const struct spool_definitions *def
     if (!operation)
         return 0;
     int64_t away = spool_ns(definitions, watch->away_ticks), mpi = spool_ns(definitions, watch->away_mpi_ticks);
-    store_integer(tables, STORE_WATCH, 1, operation);
-    store_integer(tables, STORE_WATCH, 2, tables->base.thread + thread);
-    store_words(tables, STORE_WATCH, 3, sides[watch->side]);
-    store_integer(tables, STORE_WATCH, 4, spool_moment_ns(definitions, watch->begin));
-    store_integer(tables, STORE_WATCH, 5, spool_moment_ns(definitions, watch->edge_begin));
-    store_integer(tables, STORE_WATCH, 6, (int64_t)watch->bytes);
-    store_integer(tables, STORE_WATCH, 7, (int64_t)watch->offset);
-    store_words(tables, STORE_WATCH, 8, results[watch->result]);
-    store_integer(tables, STORE_WATCH, 9, away);
-    store_integer(tables, STORE_WATCH, 10, mpi < away ? mpi : away);
-    store_integer(tables, STORE_WATCH, 11, watch->hits);
-    store_word_or_null(tables, 12, touchers[watch->toucher]);
-    store_integer_or_null(tables, STORE_WATCH, 13, watch->path != 0, tables->base.path + watch->path);
-    store_word_or_null(tables, 14, reasons[watch->let_go]);
-    store_integer(tables, STORE_WATCH, 15, watch->flags & SPOOL_WATCH_ON_STACK ? 1 : 0);
-    store_integer(tables, STORE_WATCH, 16, watch->flags & SPOOL_WATCH_SPARSE ? 1 : 0);
-    store_integer_or_null(tables, STORE_WATCH, 17, watch->copy_path != 0, tables->base.path + watch->copy_path);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_OPERATION_ID, operation);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_THREAD_ID, tables->base.thread + thread);
+    store_words(tables, STORE_WATCH, COLUMN_WATCH_SIDE, sides[watch->side]);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_BEGIN_NS, spool_moment_ns(definitions, watch->begin));
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_EDGE_BEGIN_NS, spool_moment_ns(definitions, watch->edge_begin));
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_BUFFER_BYTES, (int64_t)watch->bytes);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_OFFSET, (int64_t)watch->offset);
+    store_words(tables, STORE_WATCH, COLUMN_WATCH_RESULT, results[watch->result]);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_AWAY_NS, away);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_AWAY_MPI_NS, mpi < away ? mpi : away);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_HITS, watch->hits);
+    if (watch->toucher)
+        store_words(tables, STORE_WATCH, COLUMN_WATCH_TOUCHER, touchers[watch->toucher]);
+    store_integer_or_null(tables, STORE_WATCH, COLUMN_WATCH_CALL_PATH_ID, watch->path != 0, tables->base.path + watch->path);
+    if (watch->let_go)
+        store_words(tables, STORE_WATCH, COLUMN_WATCH_LET_GO, reasons[watch->let_go]);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_ON_STACK, watch->flags & SPOOL_WATCH_ON_STACK ? 1 : 0);
+    store_integer(tables, STORE_WATCH, COLUMN_WATCH_SPARSE, watch->flags & SPOOL_WATCH_SPARSE ? 1 : 0);
+    store_integer_or_null(tables, STORE_WATCH, COLUMN_WATCH_COPY_PATH_ID, watch->copy_path != 0,
+                          tables->base.path + watch->copy_path);
     store_run(tables, STORE_WATCH);
     return 1;
 }
@@ -349,14 +350,12 @@ void store_open_wait(struct store_tables *tables, int64_t call, int64_t request,
 void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, int64_t level,
                 const struct mark_name_definition *name)
 {
-    store_integer(tables, STORE_MARK, 1, tables->rank);
-    store_integer(tables, STORE_MARK, 2, tables->base.thread + thread);
-    store_integer(tables, STORE_MARK, 3, begin_ns);
-    store_integer(tables, STORE_MARK, 4, level);
+    store_integer(tables, STORE_MARK, COLUMN_MARK_RANK, tables->rank);
+    store_integer(tables, STORE_MARK, COLUMN_MARK_THREAD_ID, tables->base.thread + thread);
+    store_integer(tables, STORE_MARK, COLUMN_MARK_BEGIN_NS, begin_ns);
+    store_integer(tables, STORE_MARK, COLUMN_MARK_LEVEL, level);
     if (name)
-        store_text(tables, STORE_MARK, 5, name->name, name->head.name_bytes);
-    else
-        store_integer_or_null(tables, STORE_MARK, 5, 0, 0);
+        store_text(tables, STORE_MARK, COLUMN_MARK_NAME, name->name, name->head.name_bytes);
     store_run(tables, STORE_MARK);
 }
 
@@ -381,10 +380,10 @@ static void store_missing(struct store_tables *tables, const char *what, uint64_
     if (count == 0)
         return;
     snprintf(number, sizeof number, "%llu", (unsigned long long)count);
-    store_integer(tables, STORE_OPTION, 1, tables->rank);
-    store_words(tables, STORE_OPTION, 2, what);
-    store_text(tables, STORE_OPTION, 3, number, strlen(number));
-    store_words(tables, STORE_OPTION, 4, "conversion");
+    store_integer(tables, STORE_OPTION, COLUMN_OPTION_RANK, tables->rank);
+    store_words(tables, STORE_OPTION, COLUMN_OPTION_NAME, what);
+    store_text(tables, STORE_OPTION, COLUMN_OPTION_VALUE, number, strlen(number));
+    store_words(tables, STORE_OPTION, COLUMN_OPTION_SOURCE, "conversion");
     store_run(tables, STORE_OPTION);
 }
 
@@ -395,30 +394,36 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     static const struct {
         int column;
         const char *key;
-    } facts[] = {{8, "command"},       {9, "executable"},        {10, "mpi_abi"}, {11, "mpi_library"},
-                 {12, "mpi_standard"}, {14, "lapscope_version"}, {15, "job"}};
+    } facts[] = {{COLUMN_RANK_COMMAND, "command"},
+                 {COLUMN_RANK_EXECUTABLE, "executable"},
+                 {COLUMN_RANK_MPI_ABI, "mpi_abi"},
+                 {COLUMN_RANK_MPI_LIBRARY, "mpi_library"},
+                 {COLUMN_RANK_MPI_STANDARD, "mpi_standard"},
+                 {COLUMN_RANK_LAPSCOPE_VERSION, "lapscope_version"},
+                 {COLUMN_RANK_JOB, "job"}};
     const struct spool_file_header *header = row->header;
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         store_fact(tables, definitions, facts[i].column, facts[i].key);
-    store_integer(tables, STORE_RANK, 1, tables->rank);
-    store_integer(tables, STORE_RANK, 2, header->world);
-    store_integer(tables, STORE_RANK, 3, header->rank);
-    store_integer(tables, STORE_RANK, 4, header->life);
-    store_integer(tables, STORE_RANK, 5, header->world_size);
-    store_text(tables, STORE_RANK, 6, header->host, strnlen(header->host, sizeof header->host));
-    store_integer(tables, STORE_RANK, 7, header->pid);
-    store_integer(tables, STORE_RANK, 13, header->thread_level);
-    store_integer(tables, STORE_RANK, 16, header->first.monotonic_ns);
-    store_integer(tables, STORE_RANK, 17, header->epoch_unix_ns);
-    store_words(tables, STORE_RANK, 18, header->clock == SPOOL_CLOCK_TSC ? "tsc" : "monotonic");
-    store_integer(tables, STORE_RANK, 19, row->init_end_ns);
-    store_integer(tables, STORE_RANK, 20, row->end_ns);
-    store_words(tables, STORE_RANK, 21, ends[row->end <= SPOOL_EXITED ? row->end : SPOOL_OPEN]);
-    store_integer(tables, STORE_RANK, 22, (int64_t)header->lost_records + row->damaged);
-    store_integer(tables, STORE_RANK, 23, (int64_t)header->unknown_requests);
-    store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_ASKED ? header->summarized : SPOOL_FULL_MAX_MB);
-    store_integer(tables, STORE_RANK, 25, row->spool_bytes);
-    store_integer_or_null(tables, STORE_RANK, 26, row->gone_ns >= 0, row->gone_ns);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_RANK, tables->rank);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_WORLD, header->world);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_WORLD_RANK, header->rank);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_LIFE, header->life);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_WORLD_SIZE, header->world_size);
+    store_text(tables, STORE_RANK, COLUMN_RANK_HOST, header->host, strnlen(header->host, sizeof header->host));
+    store_integer(tables, STORE_RANK, COLUMN_RANK_PID, header->pid);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_THREAD_LEVEL, header->thread_level);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_EPOCH_NS, header->first.monotonic_ns);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_EPOCH_UNIX_NS, header->epoch_unix_ns);
+    store_words(tables, STORE_RANK, COLUMN_RANK_CLOCK, header->clock == SPOOL_CLOCK_TSC ? "tsc" : "monotonic");
+    store_integer(tables, STORE_RANK, COLUMN_RANK_INIT_END_NS, row->init_end_ns);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_END_NS, row->end_ns);
+    store_words(tables, STORE_RANK, COLUMN_RANK_ENDED, ends[row->end <= SPOOL_EXITED ? row->end : SPOOL_OPEN]);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_LOST_RECORDS, (int64_t)header->lost_records + row->damaged);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_UNKNOWN_REQUESTS, (int64_t)header->unknown_requests);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_SUMMARIZED,
+                  header->summarized <= SPOOL_FULL_ASKED ? header->summarized : SPOOL_FULL_MAX_MB);
+    store_integer(tables, STORE_RANK, COLUMN_RANK_SPOOL_BYTES, row->spool_bytes);
+    store_integer_or_null(tables, STORE_RANK, COLUMN_RANK_GONE_NS, row->gone_ns >= 0, row->gone_ns);
     store_run(tables, STORE_RANK);
     store_missing(tables, "damaged_pieces", (uint64_t)row->damaged);
     store_missing(tables, "lost_marks", header->lost_marks < SPOOL_MOST ? header->lost_marks : SPOOL_MOST);

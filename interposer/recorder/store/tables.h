@@ -1,10 +1,13 @@
-/* The tables of schema/schema.sql as the conversion fills them. Only store_*.c know SQLite. */
+/* The tables of schema/tables.def as the conversion fills them. Only store_*.c know SQLite. */
 #ifndef LAPSCOPE_STORE_TABLES_H
 #define LAPSCOPE_STORE_TABLES_H
 
 #include "../spool/definitions.h"
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include "columns.inc"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -36,22 +39,6 @@ struct store_tables {
     struct id_table call_operations, request_operations, pending_operations; /* spool id to row id */
 };
 
-struct call_row {
-    int64_t operation;
-    unsigned thread;
-    int64_t begin_ns, duration_ns, user_ns, system_ns; /* -1: NULL */
-    int64_t completed, receive_operation;  /* 0: none */
-};
-
-struct request_row {
-    int64_t operation, completion;         /* completion 0: NULL */
-    unsigned thread;
-    int64_t post_begin_ns, post_ns, mpi_ns, outstanding_bytes, unsuccessful_tests;
-    int64_t first_unsuccessful_test_ns, last_unsuccessful_test_ns; /* -1: NULL, as in mpi_ns */
-    int64_t last_incomplete_ns, first_complete_ns;                 /* likewise */
-    int64_t injection_arm;
-};
-
 struct rank_row {
     const struct spool_file_header *header;
     uint32_t end;            /* enum spool_end */
@@ -80,7 +67,7 @@ int64_t store_request_operation(struct store_tables *tables, const struct spool_
 int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions,
                                 uint64_t operation);
 
-/* Rows get the ids 1, 2, ... in the order of these calls; threads are those of the spool. */
+/* Rows get the ids 1, 2, ... in the order of these calls. What is negative is NULL, in columns that may be. */
 void store_call(struct store_tables *tables, const struct call_row *row);
 void store_request(struct store_tables *tables, const struct request_row *row);
 /* Values of counters, in the order of rows. */

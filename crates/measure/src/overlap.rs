@@ -51,7 +51,7 @@ pub struct Overlap {
     /// What of the run this is of; `None`: all of it.
     pub stretch: Option<NamedStretch>,
     pub problems: Vec<Problem>,
-    pub reference: ReferenceSays,
+    pub reference: ReferenceNotes,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -73,7 +73,7 @@ pub struct Overlap {
 
 /// Reference times, and what to know of them.
 #[derive(Debug, Clone, Serialize)]
-pub struct ReferenceSays {
+pub struct ReferenceNotes {
     #[serde(flatten)]
     pub description: Description,
     pub notes: Vec<String>,
@@ -187,7 +187,7 @@ impl Overlap {
             run: run.to_owned(),
             stretch: None,
             problems: Vec::new(),
-            reference: ReferenceSays { description: reference.describe(), notes },
+            reference: ReferenceNotes { description: reference.describe(), notes },
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {

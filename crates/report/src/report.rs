@@ -13,7 +13,7 @@ use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
-use lapscope_measure::overlap::{self, Overlap, ReferenceSays};
+use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reference::ReferenceSource;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
@@ -78,7 +78,7 @@ pub struct Report {
 /// What `lapscope overlap` says of the whole run.
 #[derive(Debug, Serialize)]
 pub struct OverlapSummary {
-    pub reference: ReferenceSays,
+    pub reference: ReferenceNotes,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: overlap::OverlapTotals,

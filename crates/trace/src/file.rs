@@ -18,7 +18,7 @@ use lapscope_data::db::{
     rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
 use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
-use lapscope_data::places::OfFile;
+use lapscope_data::places::PlacesOfFile;
 
 /// Ranks of which rows are wanted, by rank and life.
 pub type WantedRanks = HashSet<(Rank, i64)>;
@@ -62,7 +62,7 @@ pub(super) struct FileTrace {
 impl FileTrace {
     pub(super) fn read(
         connection: &Connection,
-        of_file: OfFile<'_>,
+        of_file: PlacesOfFile<'_>,
         definitions: FileDefinitions,
         mut sink: Option<&mut dyn RowSink>,
         wanted: Option<(&WantedRanks, Depth)>,
@@ -249,7 +249,7 @@ impl FileTrace {
     fn read_operations(
         &mut self,
         connection: &Connection,
-        of_file: OfFile<'_>,
+        of_file: PlacesOfFile<'_>,
     ) -> rusqlite::Result<OperationPlaces> {
         let slots = self.slots();
         let mut statement = connection.prepare(

@@ -128,14 +128,14 @@ fn clipped(info: &RankInfo, (begin, end): TimeRange) -> TimeRange {
 
 /// What was only summed up in a file and so is in no stretch: these have no moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Untold {
+pub struct SummedUp {
     pub tests: u64,
     pub calls: u64,
     pub time: Nanos,
 }
 
-impl Untold {
-    pub fn add(&mut self, other: &Untold) {
+impl SummedUp {
+    pub fn add(&mut self, other: &SummedUp) {
         self.tests = self.tests.saturating_add(other.tests);
         self.calls = self.calls.saturating_add(other.calls);
         self.time += other.time;

@@ -19,7 +19,7 @@ use lapscope_data::db::{
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
 };
-use lapscope_data::places::{InstructionId, OfFile, Places, SiteId};
+use lapscope_data::places::{InstructionId, Places, PlacesOfFile, SiteId};
 
 /// Share of the run time that threads which nothing watches may compute without a word about it.
 pub const UNSEEN_SHARE: f64 = 0.01;
@@ -141,13 +141,13 @@ type WatchKey = (i64, i64, Side);
 
 /// An operation with watched buffers.
 #[derive(Clone, Copy)]
-struct OperationOf {
+struct WatchedOperation {
     rank: RankKey,
     site: SiteId,
 }
 
 struct FileReader<'a> {
-    of_file: OfFile<'a>,
+    of_file: PlacesOfFile<'a>,
     database: &'a Database,
 }
 
@@ -175,7 +175,7 @@ impl FileReader<'_> {
     ) -> rusqlite::Result<Vec<Watched>> {
         let connection = &self.database.connection;
         let operations = self.read_operations()?;
-        let mut watches: Vec<(Watch, OperationOf)> = Vec::new();
+        let mut watches: Vec<(Watch, WatchedOperation)> = Vec::new();
         scan_watches(connection, |watch| {
             let known = operations.get(&watch.operation_id).copied().flatten();
             watches
@@ -235,7 +235,7 @@ impl FileReader<'_> {
     }
 
     /// Every operation by its id; `None` of those whose site is not known.
-    fn read_operations(&self) -> rusqlite::Result<FxHashMap<i64, Option<OperationOf>>> {
+    fn read_operations(&self) -> rusqlite::Result<FxHashMap<i64, Option<WatchedOperation>>> {
         let sql = "SELECT id, rank, call_id, call_path_id FROM operation";
         let mut statement = self.database.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
@@ -243,7 +243,7 @@ impl FileReader<'_> {
         while let Some(row) = rows.next()? {
             let rank = row.get(1)?;
             let site = self.of_file.site(row.get(2)?, row.get(3)?);
-            operations.insert(row.get(0)?, site.map(|site| OperationOf { rank, site }));
+            operations.insert(row.get(0)?, site.map(|site| WatchedOperation { rank, site }));
         }
         Ok(operations)
     }
@@ -251,7 +251,7 @@ impl FileReader<'_> {
     /// Tells requests from blocking calls, and finds the calls that completed them.
     fn complete(
         &self,
-        operations: &FxHashMap<i64, Option<OperationOf>>,
+        operations: &FxHashMap<i64, Option<WatchedOperation>>,
         index: &FxHashMap<WatchKey, usize>,
         buffers: &mut [Watched],
     ) -> rusqlite::Result<()> {

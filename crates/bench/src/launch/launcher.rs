@@ -32,8 +32,9 @@ pub fn ask(launcher: &OsStr) -> Option<Launcher> {
         command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
     }
     let said = bounded::ask(&mut command, bounded::LIMIT);
-    let complaint =
-        said.as_ref().map_or(Some("it cannot be started".into()), bounded::Said::complaint);
+    let complaint = said
+        .as_ref()
+        .map_or(Some("it cannot be started".into()), bounded::ProgramOutput::complaint);
     let (version, abi) = identify(&said.map(|said| said.all()).unwrap_or_default());
     // srun says "slurm 23.02.6"
     let is_version = abi.is_some() || version.contains(|c: char| c.is_ascii_digit());

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use lapscope_data::db::{for_each_file, list_files, DbError, FileDefinitions};
 use lapscope_data::model::RankKey;
-use lapscope_data::places::{OfFile, Places};
+use lapscope_data::places::{Places, PlacesOfFile};
 use lapscope_trace::injected::distances::Distances;
 
 /// Between parts of the program, not between its steps: so many times as long as is usual at that place.
@@ -72,7 +72,7 @@ impl Pace {
 
 fn read_posts(
     connection: &Connection,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     definitions: &FileDefinitions,
     posts: Posts,
 ) -> rusqlite::Result<FxHashMap<PostSite, Vec<TimedPost>>> {

@@ -30,11 +30,11 @@ const SIMILAR: f64 = 4.0;
 
 /// When the data of sites are ready and needed, by the sizes of their buffers.
 #[derive(Debug, Default)]
-pub struct Profiles(FxHashMap<(SiteId, Side), Vec<OfSizes>>);
+pub struct Profiles(FxHashMap<(SiteId, Side), Vec<SizedProfile>>);
 
 /// The profile of the buffers of a site from a smallest to a largest size in bytes.
 #[derive(Debug, Clone, Copy)]
-struct OfSizes {
+struct SizedProfile {
     least: u64,
     most: u64,
     profile: Profile,
@@ -45,7 +45,7 @@ impl Profiles {
     pub fn new(of: impl IntoIterator<Item = (SiteId, Side, (u64, u64), Profile)>) -> Profiles {
         let mut profiles = Profiles::default();
         for (site, side, (least, most), profile) in of {
-            profiles.0.entry((site, side)).or_default().push(OfSizes { least, most, profile });
+            profiles.0.entry((site, side)).or_default().push(SizedProfile { least, most, profile });
         }
         profiles
     }
@@ -64,7 +64,7 @@ impl Profiles {
 
     /// Of the buffers whose size is nearest, if it is near.
     fn get(&self, site: SiteId, side: Side, bytes: u64) -> Option<Profile> {
-        let distance = |&OfSizes { least, most, .. }: &OfSizes| {
+        let distance = |&SizedProfile { least, most, .. }: &SizedProfile| {
             let ratio = |a: u64, b: u64| a.max(1) as f64 / b.max(1) as f64;
             ratio(least, bytes).max(ratio(bytes, most)).max(1.0)
         };

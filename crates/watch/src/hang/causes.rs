@@ -103,9 +103,9 @@ fn first_standing(found: &HangEvidence<'_>, standing: &[usize]) -> Vec<Option<us
     first
 }
 
-type OfTarget = (Vec<usize>, Vec<usize>, Option<usize>);
+type TargetFacts = (Vec<usize>, Vec<usize>, Option<usize>);
 
-fn of_one(found: &HangEvidence<'_>, rank: usize, of_rank: &[Option<usize>]) -> OfTarget {
+fn of_one(found: &HangEvidence<'_>, rank: usize, of_rank: &[Option<usize>]) -> TargetFacts {
     let JunctionFacts { dead, left, standing } = junction_facts(found, &[rank], of_rank);
     (dead, left, standing[0])
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::available::{Available, OfData};
+use super::super::available::{Available, DataTimes};
 use super::super::seen::ConfidenceBounds;
 use super::{normalized, Judged};
 use lapscope_data::model::Nanos;
@@ -17,7 +17,7 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    pub fn select(self, available: &Available) -> &OfData {
+    pub fn select(self, available: &Available) -> &DataTimes {
         match self {
             Granularity::SentWhenProduced => &available.sent_when_produced,
             Granularity::ReceivedWhileConsumed => &available.received_while_consumed,

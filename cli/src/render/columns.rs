@@ -4,7 +4,7 @@
 use crate::export::rows::{text, ExportColumn};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::Cause;
-use lapscope_measure::reach::seen::ConfidenceBounds;
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::site::SiteReach;
 use lapscope_measure::reach::who::TouchedBy;
 use lapscope_measure::sites::Site;

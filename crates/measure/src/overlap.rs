@@ -2,8 +2,8 @@
 //! waiting for. Hidden and lost are sums over requests ([`request`]); exposed time is that of the completing calls, each
 //! counted once ([`exposure`]) and shared out to the requests that it completed.
 
+mod cells;
 pub mod exposure;
-mod found;
 pub mod groups;
 mod later;
 mod measured;
@@ -19,7 +19,7 @@ pub mod witness;
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use self::found::Slices;
+pub use self::cells::Slices;
 use self::groups::{
     KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
 };

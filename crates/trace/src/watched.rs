@@ -1,8 +1,8 @@
 //! Reads what files say of watched words, and collects it by buffer: a request's words lie together, with the call that
 //! completed it.
 
+pub mod bounds;
 pub mod ranks;
-pub mod seen;
 pub mod words;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use self::seen::TimeBounds;
+use self::bounds::TimeBounds;
 use self::words::{Buffer, Word};
 use lapscope_data::db::{
     for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::found::{Blame, OverlapCell, RankOverlaps, Slices};
+use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::{Kind, Nanos};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::found::OverlapCell;
+use super::cells::OverlapCell;
 use super::sums::Cause;
 
 /// Half the width of an interval that holds 95 % of what is normal, in standard deviations.

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::cells::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::exposure::{Exposure, ExposureBounds};
-use super::found::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, OtherSide, Sides};

@@ -9,8 +9,8 @@
 
 use serde::Serialize;
 
+use super::bounds::ConfidenceBounds;
 use super::order::AccessOrder;
-use super::seen::ConfidenceBounds;
 use super::site::SiteReach;
 
 impl ConfidenceBounds {

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
+use super::bounds::LEAST_REQUESTS;
 use super::gain;
 use super::network::Network;
 use super::pairs::{Pairs, Profiles};
 use super::room::MoveRoom;
-use super::seen::LEAST_REQUESTS;
 use super::site::{CopiedBy, Movability, Note, ProgramCall, SiteReach, WaitReach, Worth};
 use super::sites::{group, Copied, SiteWatches};
 use super::transfers::Transfers;

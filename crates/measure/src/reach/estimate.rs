@@ -6,10 +6,10 @@
 //! the order counts: where it makes an end the worst word, that was watched; else the words drawn leave a gap below the
 //! least of them, as wide as the others are apart on the average ([SA06] takes one time from word to word).
 
+use super::bounds::{median, median_of_words, ConfidenceBounds, LEAST_REQUESTS};
 use super::order::{find, AccessOrder, OrderEstimate};
-use super::seen::{median, median_of_words, ConfidenceBounds, LEAST_REQUESTS};
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Drawn words that are enough for a median without the ends, which have more than their share otherwise.

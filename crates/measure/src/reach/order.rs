@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::seen::LEAST_REQUESTS;
+use super::bounds::LEAST_REQUESTS;
 use lapscope_data::model::Side;
 use lapscope_trace::stats::Interval;
 use lapscope_trace::watched::words::{Buffer, Word};
@@ -175,7 +175,7 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_trace::watched::seen::TimeBounds;
+    use lapscope_trace::watched::bounds::TimeBounds;
     use lapscope_trace::watched::words::Word;
 
     /// Requests of which 4 words were drawn, that are touched at these times.

@@ -1,9 +1,9 @@
 //! Estimates of programs that were made up: what is said must hold what is true.
 
+use super::bounds::ConfidenceBounds;
 use super::estimate::{estimate, BufferTimes};
-use super::seen::ConfidenceBounds;
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Numbers that are the same each time (xorshift64*, Vigna 2016).

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::bounds::ConfidenceBounds;
 use super::order::OrderEstimate;
-use super::seen::ConfidenceBounds;
 use super::who::TouchedBy;
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;

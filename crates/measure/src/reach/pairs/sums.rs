@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::available::{Available, DataTimes};
-use super::super::seen::ConfidenceBounds;
+use super::super::bounds::ConfidenceBounds;
 use super::{normalized, Judged};
 use lapscope_data::model::Nanos;
 use lapscope_trace::stats::weighted_median;

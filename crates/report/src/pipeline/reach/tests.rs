@@ -11,13 +11,13 @@ use lapscope_advise::reach_in_words::sentence;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::overlap;
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reach::estimate::estimate;
 use lapscope_measure::reach::order::AccessOrder;
-use lapscope_measure::reach::seen::ConfidenceBounds;
 use lapscope_measure::reach::site::{Movability, Note, SiteReach};
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 const STEPS: i64 = 12;

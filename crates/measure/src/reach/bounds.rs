@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use lapscope_trace::stats::student_975;
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 
 /// Fewer values give no 95 % interval of a median: the least and the greatest of five leave out 6 % (both tails of a
 /// binomial distribution).

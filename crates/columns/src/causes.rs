@@ -11,7 +11,7 @@ use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::{Half, RankTrace, Trace, NONE};
 use rustc_hash::FxHashMap;
 
-/// Of one call: 28 bytes, as a run has millions of them.
+/// The cause of one call's time: 28 bytes, as a run has millions of them.
 #[derive(Debug, Clone, Copy)]
 struct CallCause {
     /// In the order of [`Exposure::parts`], nanoseconds; all of them [`LONG`] where one does not fit.
@@ -28,7 +28,7 @@ impl CallCause {
     const BYTES: usize = 28;
 }
 
-/// Of five parts, in the order of [`Exposure::parts`].
+/// The exposure of five parts, in the order of [`Exposure::parts`].
 fn exposure(parts: &[i64]) -> Exposure {
     Exposure {
         late_partner: parts[0],
@@ -39,7 +39,7 @@ fn exposure(parts: &[i64]) -> Exposure {
     }
 }
 
-/// Of the calls of one rank.
+/// The causes of the time of one rank's calls.
 #[derive(Debug, Clone, Default)]
 pub struct CallCauses {
     /// By place in [`RankTrace::calls`]; those that were not told of have no half.
@@ -90,7 +90,7 @@ impl CallCauses {
         fs::write(path, bytes)
     }
 
-    /// Of a rank whose rows were read again.
+    /// Loads the causes of a rank whose rows were read again.
     ///
     /// # Errors
     /// The file cannot be read, or is of another number of calls.
@@ -177,7 +177,7 @@ impl Witness for CallCauses {
 /// What was overlapped of every request of one rank.
 #[derive(Debug)]
 pub struct Overlapped {
-    /// Of the rank.
+    /// The place of the rank.
     pub place: usize,
     /// By place in [`RankTrace::endpoints`].
     requests: FxHashMap<usize, Achieved>,

@@ -105,7 +105,7 @@ pub struct InDetail {
 pub struct Head {
     pub command: String,
     pub executable: String,
-    /// Of the first world, which the launcher started.
+    /// Size of the first world, which the launcher started.
     pub world_size: i64,
     /// Ranks that these numbers are of, in all worlds.
     pub ranks: usize,
@@ -119,7 +119,7 @@ pub struct Head {
     /// Ranks in which more than one thread made MPI calls; their shares may exceed 1.
     pub threaded_ranks: u64,
     pub started_unix_ns: i64,
-    /// Of the rank that ran longest.
+    /// Run time of the rank that ran longest.
     pub longest_run_ns: Nanos,
     pub job: String,
     pub lapscope_version: String,
@@ -131,7 +131,7 @@ pub struct World {
     pub world: i64,
     pub world_size: i64,
     pub ranks: usize,
-    /// Of its first rank that was recorded.
+    /// The command of its first rank that was recorded.
     pub command: String,
 }
 

@@ -54,7 +54,7 @@ pub(super) struct FileTrace {
     pub communicators: Communicators,
     pub epochs: HashMap<RankKey, i64>,
     pub ranks: Vec<RankRows>,
-    /// Of whom rows are taken; `None`: all.
+    /// Ranks whose rows are taken; `None`: all.
     wanted: Option<Vec<bool>>,
     rows: u64,
 }
@@ -137,7 +137,7 @@ impl FileTrace {
         Ok(file)
     }
 
-    /// Of one rank whose rows were kept.
+    /// The trace of one rank whose rows were kept.
     pub(super) fn of_kept(info: RankInfo, communicators: Communicators, rows: RankRows) -> Self {
         let definitions = FileDefinitions { ranks: vec![info], ..FileDefinitions::default() };
         FileTrace {

@@ -44,7 +44,7 @@ pub struct RankInjection {
     /// Cost that bought nothing, which the budget limits.
     pub spent_ns: Nanos,
     pub run_ns: Nanos,
-    /// Of the run time, able to run and without a processor: that does not count for the budget.
+    /// The part of the run time able to run and without a processor: that does not count for the budget.
     pub waited_ns: Nanos,
     /// Fraction of the run time that it may cost.
     pub budget: Option<f64>,

@@ -23,7 +23,7 @@ use lapscope_data::places::{InstructionId, Places, PlacesOfFile, SiteId};
 
 /// Share of the run time that threads which nothing watches may compute without a word about it.
 pub const UNSEEN_SHARE: f64 = 0.01;
-/// Of a receive so many hits are counted at most.
+/// So many hits of a receive are counted at most.
 const MOST_BEFORE: u64 = 8;
 
 /// A rank that was asked to watch.
@@ -67,7 +67,7 @@ pub struct Watched {
     /// The call that completed it; of a blocking call that itself. `None`: not known.
     pub completing: Option<SiteId>,
     pub is_request: bool,
-    /// Of the post or of the blocking call, since the epoch of its rank.
+    /// Begin of the post or of the blocking call, since the epoch of its rank.
     pub begin: Nanos,
     pub bytes: u64,
     pub words: Vec<WatchedWord>,
@@ -83,7 +83,7 @@ impl Watched {
         Buffer::new(self.bytes, self.own_words().map(|word| word.word).collect())
     }
 
-    /// Of its words those that were copied, with what became of the copies; `None`: none was.
+    /// Those of its words that were copied, with what became of the copies; `None`: none was.
     pub fn copied(&self) -> Option<Buffer> {
         let copied = self.words.iter().filter(|word| word.copied.is_some());
         let words: Vec<_> = copied.map(|word| word.word).collect();

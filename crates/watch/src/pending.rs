@@ -103,7 +103,7 @@ pub struct PendingItem {
     pub begin_after_init_ns: Nanos,
     /// The last that was recorded of the rank, since MPI_Init returned: it had not ended before.
     pub last_after_init_ns: Nanos,
-    /// Of ranks that were killed, where it is known: they had ended by then, since MPI_Init returned.
+    /// When ranks that were killed had ended at the latest, since MPI_Init returned, where it is known.
     pub gone_after_init_ns: Option<Nanos>,
     pub frames: Vec<FrameName>,
 }

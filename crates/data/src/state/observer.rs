@@ -43,7 +43,7 @@ pub struct Observer {
 type Sights = Vec<(PathBuf, Result<Sight, String>)>;
 
 impl Observer {
-    /// Of the run directory, or the database, `root`.
+    /// Opens the run directory, or the database, `root`.
     ///
     /// # Errors
     /// There is none.

@@ -31,7 +31,7 @@ pub(super) struct Walk<'a, W> {
     slices: Slices,
     found: RankOverlaps,
     later: Later<'a>,
-    /// Of the call that is being looked at.
+    /// Requests of the call that is being looked at.
     requests: Vec<EndedRequest>,
     common: CommonWindow,
 }

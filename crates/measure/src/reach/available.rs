@@ -65,7 +65,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of a side that was not measured.
+    /// The profile of a side that was not measured.
     pub const UNKNOWN: Profile = Profile {
         order: AccessOrder::Unknown,
         all: ConfidenceBounds::UNKNOWN,
@@ -73,7 +73,7 @@ impl Profile {
         word: None,
     };
 
-    /// Of a side whose times are known.
+    /// The profile of a side whose times are known.
     pub fn exactly(order: AccessOrder, all: f64, word: f64, words: u64) -> Profile {
         let half = all + word * last(words) / 2.0;
         Profile {
@@ -205,7 +205,7 @@ pub struct Available {
 }
 
 impl Available {
-    /// Of a concurrent program.
+    /// The time available in a concurrent program.
     pub fn concurrent(of: &Transfer) -> Available {
         let independent = of.independent();
         Available {

@@ -21,7 +21,7 @@ pub struct ConfidenceBounds {
 }
 
 impl ConfidenceBounds {
-    /// Of a high bound that may be infinite; the estimate is kept between the bounds.
+    /// The high bound may be infinite; the estimate is kept between the bounds.
     pub fn new(low: f64, estimate: Option<f64>, high: f64) -> ConfidenceBounds {
         let low = low.max(0.0);
         let high = high.max(low);

@@ -33,7 +33,7 @@ pub struct Reach {
     /// Posts and blocking calls whose buffers were watched; where most was waited first.
     pub sites: Vec<SiteReach>,
     pub site_count: usize,
-    /// Of all sites, in the order of `sites`: those that are left out where only the first are shown count, too.
+    /// Verdicts on all sites, in the order of `sites`: those that are left out where only the first are shown count, too.
     #[serde(skip)]
     pub verdicts: Vec<Movability>,
     /// Who sends what to whom; `None` where no message of these sites was matched.

@@ -50,7 +50,7 @@ impl Profiles {
         profiles
     }
 
-    /// Of sites of which enough was seen.
+    /// Takes sites of which enough was seen.
     pub fn from_sites(sites: &[SiteReach]) -> Profiles {
         Profiles::new(sites.iter().filter_map(|site| {
             let bytes = (site.min_bytes, site.max_bytes);
@@ -62,7 +62,7 @@ impl Profiles {
         self.0.contains_key(&(site, side))
     }
 
-    /// Of the buffers whose size is nearest, if it is near.
+    /// The profile of the buffers whose size is nearest, if it is near.
     fn get(&self, site: SiteId, side: Side, bytes: u64) -> Option<Profile> {
         let distance = |&SizedProfile { least, most, .. }: &SizedProfile| {
             let ratio = |a: u64, b: u64| a.max(1) as f64 / b.max(1) as f64;
@@ -112,9 +112,9 @@ pub struct PairRow {
     pub pattern: Pattern,
     /// Messages of these sites, of all sizes, that tell.
     pub votes: Votes,
-    /// Of one message.
+    /// Time available of one message.
     pub available_ns: Available,
-    /// Of one message of their mean size; `None`: nothing near it was measured.
+    /// Transfer time of one message of their mean size; `None`: nothing near it was measured.
     pub transfer_ns: Option<TransferTime>,
     /// Available time of the worst datum over transfer time; from 1 on, all of the transfer can be hidden.
     pub normalized_overlap: Option<Granularities<ConfidenceBounds>>,

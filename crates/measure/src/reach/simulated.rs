@@ -94,7 +94,7 @@ impl Program {
 
 const RUNS: usize = 200;
 
-/// Of many runs those in which something is said of all, of half and of a word, and those in which that holds the truth.
+/// Counts, of many runs, those in which something is said of all, of half and of a word, and those in which that holds the truth.
 fn runs_that_tell(program: Program) -> [(usize, usize); 3] {
     let mut numbers = Numbers(0x5EED_0F1A_B5C0_BE01);
     let mut runs = [(0, 0); 3];

@@ -28,7 +28,8 @@ pub struct ReachDocument {
     pub reach: Option<Reach>,
 }
 
-/// Of the requests of these ranks; of all where none is named. `networks` are asked what the run would take on them.
+/// Builds the document for the requests of these ranks, of all where none is named. `networks` are asked what the run
+/// would take on them.
 ///
 /// # Errors
 /// No file of the run can be read, or it has none of these ranks.

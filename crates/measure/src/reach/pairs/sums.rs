@@ -67,12 +67,12 @@ impl Granularities<ConfidenceBounds> {
     }
 }
 
-/// Of messages of any number of pairs.
+/// Sums over messages of any number of pairs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sum {
     pub messages: u64,
     pub bytes: u64,
-    /// Of them those with a reference time; all that follows is of these.
+    /// Those of them with a reference time; all that follows is of these.
     pub timed_messages: u64,
     /// Their reference times.
     pub transfer_ns: Nanos,

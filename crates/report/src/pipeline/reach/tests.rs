@@ -27,7 +27,7 @@ const RECEIVE: What = ("MPI_Irecv", "recv", BYTES, 1, 7);
 const SEND: What = ("MPI_Isend", "send", BYTES, 0, 7);
 /// The first and the last word, and two between them.
 const OFFSETS: [i64; 4] = [0, 1_600, 4_800, 7_992];
-/// Of the completing call and of the requests, as [`Rows`] numbers them.
+/// The operation of the completing call and of the requests, as [`Rows`] numbers them.
 const REQUEST: i64 = 2;
 const WAIT_NS: i64 = 100_000;
 

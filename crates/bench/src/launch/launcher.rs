@@ -12,7 +12,7 @@ pub struct Launcher {
     pub path: PathBuf,
     /// What it calls its version.
     pub version: String,
-    /// Of its MPI; `None`: it starts programs of any (srun), or does not tell.
+    /// The ABI of its MPI; `None`: it starts programs of any (srun), or does not tell.
     pub abi: Option<&'static str>,
     /// Why it could not tell.
     pub complaint: Option<String>,

@@ -112,7 +112,7 @@ fn a_run_and_itself_are_the_same() {
     assert!(text(section(&document, "sizes")).contains("lapscope calibrate"));
 }
 
-/// Of a region in A only there is nothing in B.
+/// A region in A only has nothing in B.
 #[test]
 fn marked_regions_are_compared_by_name() {
     let (a, b) = (small_run(), small_run());

@@ -146,7 +146,7 @@ fn sums_are_those_of_overlap() {
     }
 }
 
-/// Of an object of `lapscope overlap`: sums of columns.
+/// Whether a value of an object of `lapscope overlap` is a sum of columns.
 fn is_summed(key: &str) -> bool {
     let is_bound = key.starts_with("exposed_no_local_progress_");
     key.ends_with("_ns")

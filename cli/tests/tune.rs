@@ -31,7 +31,7 @@ const ISSEND: &str = "MPI_Issend";
 struct Program {
     mode: Option<&'static str>,
     bytes: i64,
-    /// Of a step: computation, and the wait with and without injection.
+    /// What a step takes: computation, and the wait with and without injection.
     compute: i64,
     wait_on: i64,
     wait_off: i64,

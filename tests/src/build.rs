@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use crate::mpi::Mpi;
 use crate::{child, paths, rows, turn};
 
-/// Of C and of C++.
+/// Flags of C and of C++.
 const COMMON_FLAGS: &[&str] =
     &["-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Wshadow", "-Werror"];
 

@@ -9,7 +9,7 @@ use lapscope_data::store::stat_fields;
 /// What processes that are not this one's had of processors, from a moment on.
 pub struct Others {
     begin: Instant,
-    /// Of each of them, in ticks of the system.
+    /// Processor time of each of them, in ticks of the system.
     had: BTreeMap<u32, u64>,
 }
 

@@ -167,7 +167,7 @@ pub struct Watch {
     pub away: f64,
     /// Lines of the instruction that touched, the innermost function first: `reach.c:84`.
     pub lines: Vec<String>,
-    /// Of the one that copied, where the copy was watched.
+    /// Lines of the instruction that copied, where the copy was watched.
     pub copied_by: Option<Vec<String>>,
 }
 

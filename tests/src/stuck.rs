@@ -129,7 +129,7 @@ fn stacks(pid: libc::pid_t) -> String {
     of_kernel(&pid)
 }
 
-/// Of what a debugger prints the threads and their frames.
+/// The threads and their frames in what a debugger prints.
 fn frames(printed: &str) -> String {
     let is_wanted = |line: &&str| ["Thread ", "TID ", "#"].iter().any(|it| line.starts_with(it));
     let short = |line: &str| line.chars().take(200).collect::<String>() + "\n";

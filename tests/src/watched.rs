@@ -22,7 +22,7 @@ pub struct Watched {
     launcher: Child,
     output: TempDir,
     run: PathBuf,
-    /// Of the launcher, when it has ended.
+    /// The status of the launcher, when it has ended.
     status: Option<ExitStatus>,
 }
 

@@ -47,7 +47,7 @@ fn run_with(
     (outcome, job.run_directory())
 }
 
-/// Of rank 0: copied sends, their bytes, those that went as they were.
+/// Counts of rank 0: copied sends, their bytes, those that went as they were.
 fn counts(run: &Path) -> (u64, u64, u64) {
     let database = rows::open(&run.join("rank-0.db"));
     let number = |column: &str| -> u64 {

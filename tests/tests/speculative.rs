@@ -12,7 +12,7 @@ use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::trials::up_to_three;
 use lapscope_tests::{child, paths, say};
 
-/// Of the program, where it may not do what it is about.
+/// The exit code of the program where it may not do what it is about.
 const REFUSED: i32 = 77;
 
 /// Compiled once, as its README says, with warnings.

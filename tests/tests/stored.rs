@@ -10,7 +10,7 @@ use lapscope_tests::{build, rows};
 /// Stands in every place where a secret might be found.
 const SECRET: &str = "correct-horse-battery";
 
-/// Of every kind that was once stored: of the launcher, of the transport, of the MPI.
+/// One of every kind that was once stored: of the launcher, of the transport, of the MPI.
 const SECRET_VARIABLES: [&str; 6] = [
     "SLURM_JWT",
     "FI_AUTH_KEY",

@@ -200,7 +200,7 @@ mod blind {
     }
 }
 
-/// Of two sizes, one on each side, nothing more is known than that the limit lies between them.
+/// Two sizes, one on each side, show no more than that the limit lies between them.
 #[test]
 fn two_sizes() {
     for knob in share!(KNOBS.iter().collect()) {

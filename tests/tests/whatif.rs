@@ -9,7 +9,7 @@ use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::{answer, build, child, paths, trials};
 use serde_json::Value;
 
-/// Of a scenario that never ends.
+/// The exit code for a scenario that never ends.
 const DEADLOCK: i32 = 3;
 
 fn an_mpi() -> &'static Mpi {

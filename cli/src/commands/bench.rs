@@ -34,7 +34,7 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 
-/// Of a shell that was interrupted.
+/// The exit code of a shell that was interrupted.
 const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;
 
 /// Runs the experiments, or reads what they gave before; prints the report card and draws. Or replays the one of rendezvous

@@ -127,7 +127,7 @@ fn export_loggps(args: &ExportLoggpsArgs) -> Result<()> {
 struct SimulatorInputs {
     all: Vec<LogGps>,
     nodes: u64,
-    /// Of each node, as many as there were ranks.
+    /// Processors of each node, as many as there were ranks.
     processors: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct OwnProgram<'a> {
     pub used_as: &'a str,
     /// The launch line, without a program.
     pub command: &'a [OsString],
-    /// Of the program, see interposer/calibrate/main.c.
+    /// The mode of the program, see interposer/calibrate/main.c.
     pub mode: &'a str,
     pub seconds: u32,
     /// Where the run is kept; `None`: nowhere.

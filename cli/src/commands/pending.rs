@@ -98,7 +98,7 @@ fn look(root: &Path) -> Result<Running> {
     Ok(running(state, &mut symbols))
 }
 
-/// Of a job of which no rank has ended.
+/// Prints a job of which no rank has ended.
 fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<ExitCode> {
     let run = root.to_string_lossy().into_owned();
     check_ranks("--rank", args.ranks.iter().copied(), running.ranks(), &run)?;

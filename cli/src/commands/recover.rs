@@ -12,7 +12,7 @@ use lapscope_data::say;
 use lapscope_data::store::Converted;
 use lapscope_data::text::style::Style;
 
-/// Of so many spools each has a line, of more those whose databases are not whole.
+/// Each of so many spools has a line; of more, those whose databases are not whole.
 const MOST_LINES: usize = 32;
 
 /// # Errors

@@ -14,10 +14,10 @@ use crate::export::{self, Document};
 use crate::render;
 use lapscope_advise::advice::Advice;
 use lapscope_bench::launch::Mode;
-use lapscope_bench::tune::answer::{
+use lapscope_bench::tune::confirm::{self, Confirmation, RunPair};
+use lapscope_bench::tune::document::{
     Best, InjectedSite, RunRow, TuneDocument, TuneResult, Variable,
 };
-use lapscope_bench::tune::confirm::{self, Confirmation, RunPair};
 use lapscope_bench::tune::earlier::Earlier;
 use lapscope_bench::tune::first::{Crowd, FirstRun, Hopeless, Slots};
 use lapscope_bench::tune::notes;

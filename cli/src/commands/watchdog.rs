@@ -21,7 +21,7 @@ const STEP: Duration = Duration::from_secs(1);
 /// Longer pauses are none of the job's: this process was stopped, and the job most likely with it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const COLUMNS: usize = 100;
-/// Of lines behind the first that are said.
+/// Columns before lines behind the first that are said.
 const INDENT: usize = 4;
 
 /// Watches the runs of a launch.

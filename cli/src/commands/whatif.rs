@@ -24,7 +24,7 @@ use lapscope_report::pipeline::whatif::{build, WhatIfOptions};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
 
-/// Of a scenario that never ends.
+/// The exit code for a scenario that never ends.
 const DEADLOCK: u8 = 3;
 
 /// Replays the run, prints what would be, and draws it where that is wanted.
@@ -84,7 +84,7 @@ fn read(path: &Path) -> Result<Vec<Scenario>> {
     file::parse(&name, &text).map_err(anyhow::Error::msg)
 }
 
-/// Of a run whose own replay does not end no scenario says anything.
+/// Whether the run's own replay does not end, so that no scenario says anything.
 fn deadlocks(answer: &WhatIf) -> bool {
     let of_scenarios = answer.scenarios.iter().map(|scenario| scenario.run_ns);
     let of_sweeps = answer.sweeps.iter().flat_map(|sweep| &sweep.points).map(|point| point.run_ns);

@@ -48,7 +48,7 @@ impl Sources {
         Ok(Sources { roots, ..Sources::default() })
     }
 
-    /// Of those the ones that were changed last before a moment: nanoseconds since 1970.
+    /// Keeps those that were changed last before a moment: nanoseconds since 1970.
     pub fn older_than(self, unix_ns: i64) -> Sources {
         let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(unix_ns.max(0) as u64);
         Sources { started: Some(started), ..self }

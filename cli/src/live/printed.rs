@@ -30,7 +30,7 @@ const LINES: u16 = 24;
 /// The first look is followed by another this soon: of the time before there are no rates.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// Of a job that only begins, ranks are there at the second look that were not at the first.
+/// A job that only begins has ranks at the second look that were not there at the first.
 const MOST_LOOKS: u32 = 4;
 
 /// Prints one screen, of one interval.

@@ -145,7 +145,7 @@ pub fn die_of(signal: libc::c_int) {
     }
 }
 
-/// Of the terminal that standard output is.
+/// Lines of the terminal that standard output is.
 #[allow(clippy::disallowed_methods)] // only asked what it is
 pub fn lines_of_stdout() -> Option<u16> {
     let size = || ratatui::crossterm::terminal::size().ok();

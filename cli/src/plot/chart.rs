@@ -14,7 +14,7 @@ pub struct Chart {
     pub y: Axis,
     /// Whether the y axis has room for all that the x axis has: values of both are compared.
     pub y_spans_x: bool,
-    /// Of the area in which a panel's lines are.
+    /// Size of the area in which a panel's lines are.
     pub size: (f64, f64),
     pub panels: Vec<Panel>,
 }

@@ -50,7 +50,7 @@ fn tables<'a>(
     })
 }
 
-/// Of a row's messages; some programs say it once for a table.
+/// Bytes of a row's messages; some programs say it once for a table.
 fn bytes(table: &Table, row: &TableRow) -> Option<f64> {
     let bytes = row.number("bytes").or_else(|| table.attribute("bytes").parse().ok());
     bytes.filter(|bytes| bytes.is_finite() && *bytes >= 0.0)

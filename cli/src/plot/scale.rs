@@ -28,7 +28,7 @@ pub struct Scale {
     /// In logarithms where it is logarithmic.
     low: f64,
     high: f64,
-    /// Of a logarithmic axis: its low end is the place of 0.
+    /// Whether the low end of a logarithmic axis is the place of 0.
     has_zero: bool,
 }
 

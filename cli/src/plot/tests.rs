@@ -63,7 +63,7 @@ fn figures_are_well_formed_and_stand_alone() {
     }
 }
 
-/// Of scenarios, and of sweeps with a value without a limit and one that deadlocks.
+/// Figures of scenarios, and of sweeps with a value without a limit and one that deadlocks.
 #[test]
 fn figures_of_replays_are_well_formed_and_inside_of_the_page() {
     use crate::render::whatif::made_up::{answer, bandwidths, deadlocked, limits, whatif};

@@ -210,7 +210,7 @@ fn small(ratio: f64) -> String {
     }
 }
 
-/// Of one rank, or of several.
+/// The verb for one rank, or for several.
 fn verb(measure: Measure, is_one: bool) -> &'static str {
     let [one, several] = match measure {
         Measure::Outside => ["computes", "compute"],

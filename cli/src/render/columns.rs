@@ -4,7 +4,7 @@
 use crate::export::rows::{text, ExportColumn};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::Cause;
-use lapscope_measure::reach::seen::ConfidenceBounds;
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::site::SiteReach;
 use lapscope_measure::reach::who::TouchedBy;
 use lapscope_measure::sites::Site;
@@ -12,7 +12,7 @@ use lapscope_report::diff::{SitePair, TimePair};
 use lapscope_trace::injected::page::Arm;
 use lapscope_watch::pending::PendingItem;
 
-/// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.
+/// Columns of ways of injecting that `LAPSCOPE_INJECT=auto` tried.
 pub fn pages() -> Vec<ExportColumn<Arm>> {
     vec![
         ExportColumn::new("mode", |arm: &Arm| text(&arm.mode)),
@@ -24,7 +24,7 @@ pub fn pages() -> Vec<ExportColumn<Arm>> {
     ]
 }
 
-/// Of call sites.
+/// Columns of call sites.
 pub fn sites() -> Vec<ExportColumn<Site>> {
     fn of_frame<T: serde::Serialize>(site: &Site, part: fn(&FrameName) -> T) -> String {
         text(site.site.as_ref().map(part))
@@ -71,7 +71,7 @@ fn call_path<'a>(frames: impl Iterator<Item = &'a FrameName>) -> String {
     frames.map(FrameName::short).collect::<Vec<_>>().join(" < ")
 }
 
-/// Of call sites of two runs; a time in three columns: run a, run b, difference.
+/// Columns of call sites of two runs; a time in three columns: run a, run b, difference.
 pub fn site_pairs() -> Vec<ExportColumn<SitePair>> {
     fn place(pair: &SitePair) -> Option<&FrameName> {
         pair.site_a.as_ref().or(pair.site_b.as_ref())
@@ -116,7 +116,8 @@ fn times(
     ]
 }
 
-/// Of posts and blocking calls whose buffers were watched; of a time between bounds three columns, of who touched the first.
+/// Columns of posts and blocking calls whose buffers were watched; a time between bounds has three columns, who touched has
+/// the first.
 pub fn reach() -> Vec<ExportColumn<SiteReach>> {
     fn toucher(site: &SiteReach) -> Option<&TouchedBy> {
         site.touchers.first()
@@ -196,7 +197,7 @@ fn place<T>(
     ]
 }
 
-/// Of what did not end.
+/// Columns of what did not end.
 pub fn pending() -> Vec<ExportColumn<PendingItem>> {
     vec![
         ExportColumn::new("rank", |item: &PendingItem| text(item.rank)),

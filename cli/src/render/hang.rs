@@ -204,7 +204,7 @@ fn last(place: &Standing) -> String {
     place.last_call.as_ref().map_or_else(String::new, |call| format!("; last in {call}"))
 }
 
-/// Of ranks that run: who is where, and of few ranks, or those of the list, what each has open.
+/// Writes what ranks do that run: who is where, and of few ranks, or those of the list, what each has open.
 ///
 /// # Errors
 /// Of the writer.

@@ -162,7 +162,7 @@ fn write_overlap(out: &mut dyn Write, numbers: &OverlapNumbers, style: Style) ->
     table.write(out, style)
 }
 
-/// Of causes: how much, and what each means.
+/// The table of causes: how much, and what each means.
 pub(super) fn causes_table(bar: usize) -> Table {
     let columns = [Align::Left, Align::Right, Align::Right, Align::Bar(bar), Align::Left];
     Table::new(&columns.map(|align| ("", align)))

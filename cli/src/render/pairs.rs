@@ -9,12 +9,12 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{
     bytes, count, percent, percent_range, round_bytes, time, time_range,
 };
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::network::{LatencyRow, Tolerated};
 use lapscope_measure::reach::pairs::{
     Granularities, LaterHidden, Networks, PairEnd, PairRow, Pairs, Predicted, SmallCollectives, Sum,
 };
 use lapscope_measure::reach::pattern::Pattern;
-use lapscope_measure::reach::seen::ConfidenceBounds;
 use lapscope_trace::Locality;
 
 /// # Errors

@@ -23,7 +23,7 @@ pub struct PendingChoice<'a> {
     pub listed: Option<&'a RankList>,
 }
 
-/// Of few ranks what had not ended, rank by rank; of many who is where.
+/// Writes what had not ended: of few ranks rank by rank, of many who is where.
 ///
 /// # Errors
 /// Of the writer.

@@ -7,9 +7,9 @@ use lapscope_data::model::{Nanos, Side};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reach::order::AccessOrder;
-use lapscope_measure::reach::seen::ConfidenceBounds;
 use lapscope_measure::reach::site::{CopiedBy, Movability, SiteReach, WaitReach};
 
 /// Lines that copy a site's data are listed up to that many.

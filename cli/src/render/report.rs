@@ -142,7 +142,7 @@ pub(crate) struct MpiTimePart {
     pub label: &'static str,
     in_sentence: &'static str,
     is_communication: bool,
-    /// Of the JSON's totals.
+    /// The key in the JSON's totals.
     pub key: &'static str,
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_bench::tune::answer::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
 use lapscope_bench::tune::confirm::{Confirmation, RunPair};
+use lapscope_bench::tune::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
 use lapscope_bench::tune::first::{FirstRun, Hopeless};
 use lapscope_bench::tune::trial::Trial;
 use lapscope_data::model::Nanos;

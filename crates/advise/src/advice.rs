@@ -168,7 +168,7 @@ pub struct Advice {
     /// The least and the most that it may be, as it hangs on how long transfers take undisturbed.
     pub time_low_ns: Nanos,
     pub time_high_ns: Nanos,
-    /// Of the run time of all ranks.
+    /// Share of the run time of all ranks.
     pub share: f64,
     /// Where the time goes by: the call that waits, blocks or posts, and the ranks that do.
     pub waiting: CallSite,
@@ -217,7 +217,7 @@ impl Advice {
         is_vague(self.time_low_ns, self.time_high_ns)
     }
 
-    /// Of the run time of all ranks, the most that it may be where that is vague.
+    /// Share of the run time of all ranks, the most that it may be where that is vague.
     pub fn share_at_most(&self) -> f64 {
         let factor = self.time_high_ns.share_of(self.time_ns);
         if self.is_vague() && self.time_ns.0 > 0 {
@@ -245,7 +245,7 @@ impl Advice {
 
     /// Whether it is shown; the rest is left to the JSON.
     pub fn is_worth_reading(&self) -> bool {
-        /// Of the run time.
+        /// Least share of the run time.
         const LEAST_SHARE: f64 = 0.005;
         self.share_at_most() >= LEAST_SHARE
     }
@@ -263,7 +263,7 @@ pub struct Began {
     pub doing: Doing,
     /// The call that the next one waited for.
     pub place: CallSite,
-    /// Of the waits that this is said of: those that began there.
+    /// Share of the waits that this is said of: those that began there.
     pub share: f64,
 }
 

@@ -13,13 +13,13 @@ use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::time;
 use lapscope_data::text::{list_ranks, plural};
 use lapscope_trace::problem::{Problem, ProblemKind};
-use lapscope_trace::stretch::Untold;
+use lapscope_trace::stretch::SummedUp;
 use lapscope_trace::sums::combine::RankSums;
 use lapscope_watch::pending::groups::{find_outside, group_places, PlaceGroup};
 use lapscope_watch::pending::{PendingItem, PendingKind};
 
 /// What a stretch leaves out, as it was only summed up. `None` where nothing was.
-pub fn no_moments(untold: &Untold) -> Option<Problem> {
+pub fn no_moments(untold: &SummedUp) -> Option<Problem> {
     let tests = format!("{} unsuccessful tests and probes", untold.tests);
     let calls = format!("{} calls that were only summed up", untold.calls);
     let what = match (untold.tests, untold.calls) {

@@ -3,7 +3,7 @@
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, percent, time, time_range};
-use lapscope_measure::reach::seen::ConfidenceBounds;
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::site::{Movability, Note, ProgramCall, SiteReach};
 use lapscope_measure::reach::who::TouchedBy;
 

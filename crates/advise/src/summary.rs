@@ -21,9 +21,9 @@ const WORTH_DOING: f64 = 0.005;
 pub struct Summary {
     /// Inside MPI to communicate, whatever the call: nothing is computed meanwhile.
     pub exposed_ns: Nanos,
-    /// Of the run time.
+    /// Exposed share of the run time.
     pub exposed_share: f64,
-    /// Of that, the share which single records tell of: causes, overlap and advice are of that part alone. `None`: of all.
+    /// The share of that which single records tell of: causes, overlap and advice are of that part alone. `None`: of all.
     pub in_detail_share: Option<f64>,
     /// The most that can be overlapped of it: lost overlap of requests, no more than they cost. Computation lay between post
     /// and wait, and the transfer did not use it. There is no least: what of a transfer is work of its ranks' own processors,

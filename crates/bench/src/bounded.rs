@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub const LIMIT: Duration = Duration::from_secs(10);
 const LOOKS: Duration = Duration::from_millis(5);
 
-pub struct Said {
+pub struct ProgramOutput {
     pub output: String,
     pub error: String,
     pub status: ExitStatus,
@@ -20,7 +20,7 @@ pub struct Said {
     pub was_late: bool,
 }
 
-impl Said {
+impl ProgramOutput {
     /// Both, as programs differ in where they say it.
     pub fn all(&self) -> String {
         format!("{}\n{}", self.output, self.error)
@@ -42,7 +42,7 @@ impl Said {
 }
 
 /// What `command` says within `limit`; it and what it has started are then killed. `None`: it cannot be started.
-pub fn ask(command: &mut Command, limit: Duration) -> Option<Said> {
+pub fn ask(command: &mut Command, limit: Duration) -> Option<ProgramOutput> {
     // Files in memory, not pipes: nobody waits for a process that holds its end of one.
     let (mut output, mut error) = (room()?, room()?);
     command.stdin(Stdio::null());
@@ -65,7 +65,7 @@ pub fn ask(command: &mut Command, limit: Duration) -> Option<Said> {
     let group = i32::try_from(child.id()).ok()?;
     // SAFETY: the group that was made for it. A zombie held the number until now, its group does as long as it has members.
     unsafe { libc::kill(-group, libc::SIGKILL) };
-    Some(Said { output: text(&mut output), error: text(&mut error), status, was_late })
+    Some(ProgramOutput { output: text(&mut output), error: text(&mut error), status, was_late })
 }
 
 /// Where what they say goes: memory, as disks may be full; a file where the kernel is older than 3.17.
@@ -94,7 +94,7 @@ fn text(file: &mut File) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, limit: Duration) -> Said {
+    fn shell(script: &str, limit: Duration) -> ProgramOutput {
         ask(Command::new("/bin/sh").args(["-c", script]), limit).expect("a shell")
     }
 

@@ -11,9 +11,9 @@ use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::{Half, RankTrace, Trace, NONE};
 use rustc_hash::FxHashMap;
 
-/// Of one call: 28 bytes, as a run has millions of them.
+/// The cause of one call's time: 28 bytes, as a run has millions of them.
 #[derive(Debug, Clone, Copy)]
-struct OfCall {
+struct CallCause {
     /// In the order of [`Exposure::parts`], nanoseconds; all of them [`LONG`] where one does not fit.
     parts: [u32; 5],
     /// Endpoint that it waited for.
@@ -24,11 +24,11 @@ struct OfCall {
 
 const LONG: u32 = u32::MAX;
 
-impl OfCall {
+impl CallCause {
     const BYTES: usize = 28;
 }
 
-/// Of five parts, in the order of [`Exposure::parts`].
+/// The exposure of five parts, in the order of [`Exposure::parts`].
 fn exposure(parts: &[i64]) -> Exposure {
     Exposure {
         late_partner: parts[0],
@@ -39,11 +39,11 @@ fn exposure(parts: &[i64]) -> Exposure {
     }
 }
 
-/// Of the calls of one rank.
+/// The causes of the time of one rank's calls.
 #[derive(Debug, Clone, Default)]
 pub struct CallCauses {
     /// By place in [`RankTrace::calls`]; those that were not told of have no half.
-    calls: Vec<OfCall>,
+    calls: Vec<CallCause>,
     long: FxHashMap<u32, Exposure>,
     /// Requests among the endpoints of a call.
     known: Vec<u32>,
@@ -53,7 +53,7 @@ pub struct CallCauses {
 
 impl CallCauses {
     pub fn new(rank: &RankTrace) -> CallCauses {
-        let unknown = OfCall { parts: [0; 5], half: NONE, awaited: NONE };
+        let unknown = CallCause { parts: [0; 5], half: NONE, awaited: NONE };
         let mut known = vec![0; rank.calls.len()];
         let number = |endpoint: &lapscope_trace::Endpoint| {
             let count = known.get_mut(endpoint.call as usize);
@@ -78,8 +78,8 @@ impl CallCauses {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(self.calls.len() * OfCall::BYTES);
-        for OfCall { parts, half, awaited } in &self.calls {
+        let mut bytes = Vec::with_capacity(self.calls.len() * CallCause::BYTES);
+        for CallCause { parts, half, awaited } in &self.calls {
             let words = parts.iter().chain([half, awaited]);
             words.for_each(|word| bytes.extend(word.to_le_bytes()));
         }
@@ -90,19 +90,19 @@ impl CallCauses {
         fs::write(path, bytes)
     }
 
-    /// Of a rank whose rows were read again.
+    /// Loads the causes of a rank whose rows were read again.
     ///
     /// # Errors
     /// The file cannot be read, or is of another number of calls.
     pub fn load(rank: &RankTrace, path: &Path) -> io::Result<CallCauses> {
         let mut causes = CallCauses::new(rank);
         let bytes = fs::read(path)?;
-        let of_calls = causes.calls.len() * OfCall::BYTES;
+        let of_calls = causes.calls.len() * CallCause::BYTES;
         let (calls, long) = bytes.split_at_checked(of_calls).ok_or(io::ErrorKind::InvalidData)?;
-        for (call, bytes) in causes.calls.iter_mut().zip(calls.chunks_exact(OfCall::BYTES)) {
+        for (call, bytes) in causes.calls.iter_mut().zip(calls.chunks_exact(CallCause::BYTES)) {
             let word =
                 |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * at + byte]));
-            *call = OfCall { parts: [0, 1, 2, 3, 4].map(word), half: word(5), awaited: word(6) };
+            *call = CallCause { parts: [0, 1, 2, 3, 4].map(word), half: word(5), awaited: word(6) };
         }
         let parts = long
             .chunks_exact(8)
@@ -162,7 +162,7 @@ impl Witness for CallCauses {
         if !fits {
             self.long.insert(call, waited.exposed);
         }
-        self.calls[call as usize] = OfCall {
+        self.calls[call as usize] = CallCause {
             parts: if fits { parts.map(|part| part as u32) } else { [LONG; 5] },
             half: waited.half.index as u32,
             awaited: match waited.awaited {
@@ -177,7 +177,7 @@ impl Witness for CallCauses {
 /// What was overlapped of every request of one rank.
 #[derive(Debug)]
 pub struct Overlapped {
-    /// Of the rank.
+    /// The place of the rank.
     pub place: usize,
     /// By place in [`RankTrace::endpoints`].
     requests: FxHashMap<usize, Achieved>,

@@ -48,7 +48,7 @@ impl Unfinished {
     }
 }
 
-/// Of file names most systems take 255 bytes; what is put before and behind needs some of them.
+/// Most systems take file names of 255 bytes; what is put before and behind needs some of them.
 const LONGEST_NAME: usize = 50;
 
 /// # Errors

@@ -19,7 +19,7 @@ use super::words;
 /// What the first look at a run found: of each rank the causes of its calls' time, by place in [`Trace::ranks`].
 pub(super) enum FirstLook {
     InMemory(Vec<CallCauses>),
-    /// Of a run that is looked at in parts: files in this directory.
+    /// Files in this directory, for a run that is looked at in parts.
     Files(PathBuf),
 }
 

@@ -20,7 +20,7 @@ use super::VERSION;
 pub const ROW_GROUP: usize = 1 << 16;
 
 /// How a column is made of a row.
-pub enum Of<R> {
+pub enum ColumnValue<R> {
     Whole(fn(&R) -> i64),
     /// `None`: not known or not applicable.
     Maybe(fn(&R) -> Option<i64>),
@@ -30,38 +30,38 @@ pub enum Of<R> {
 /// A column of a table.
 pub struct Column<R> {
     pub name: &'static str,
-    pub of: Of<R>,
+    pub of: ColumnValue<R>,
 }
 
 impl<R> Column<R> {
     pub fn whole(name: &'static str, of: fn(&R) -> i64) -> Self {
-        Column { name, of: Of::Whole(of) }
+        Column { name, of: ColumnValue::Whole(of) }
     }
 
     pub fn maybe(name: &'static str, of: fn(&R) -> Option<i64>) -> Self {
-        Column { name, of: Of::Maybe(of) }
+        Column { name, of: ColumnValue::Maybe(of) }
     }
 
     pub fn word(name: &'static str, of: fn(&R) -> Option<&str>) -> Self {
-        Column { name, of: Of::Word(of) }
+        Column { name, of: ColumnValue::Word(of) }
     }
 
     /// As `docs/parquet.md` has it.
     pub fn type_name(&self) -> &'static str {
         match self.of {
-            Of::Whole(_) | Of::Maybe(_) => "integer",
-            Of::Word(_) => "text",
+            ColumnValue::Whole(_) | ColumnValue::Maybe(_) => "integer",
+            ColumnValue::Word(_) => "text",
         }
     }
 
     pub fn can_be_null(&self) -> bool {
-        matches!(self.of, Of::Maybe(_) | Of::Word(_))
+        matches!(self.of, ColumnValue::Maybe(_) | ColumnValue::Word(_))
     }
 
     fn schema(&self) -> parquet::errors::Result<Type> {
         let (physical, logical) = match self.of {
-            Of::Whole(_) | Of::Maybe(_) => (Physical::INT64, None),
-            Of::Word(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnValue::Whole(_) | ColumnValue::Maybe(_) => (Physical::INT64, None),
+            ColumnValue::Word(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let repetition =
             if self.can_be_null() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
@@ -82,12 +82,12 @@ impl<R> Column<R> {
         out: &mut SerializedColumnWriter<'_>,
     ) -> parquet::errors::Result<()> {
         match self.of {
-            Of::Whole(of) => {
+            ColumnValue::Whole(of) => {
                 let values: Vec<i64> = rows.iter().map(of).collect();
                 out.typed::<Int64Type>().write_batch(&values, None, None)?;
             }
-            Of::Maybe(of) => write_some::<Int64Type>(rows.iter().map(of), out)?,
-            Of::Word(of) => {
+            ColumnValue::Maybe(of) => write_some::<Int64Type>(rows.iter().map(of), out)?,
+            ColumnValue::Word(of) => {
                 let words = rows.iter().map(|row| of(row).map(ByteArray::from));
                 write_some::<ByteArrayType>(words, out)?;
             }

@@ -159,7 +159,7 @@ impl Database {
 
 /// What the first page of a file says of it (<https://sqlite.org/fileformat2.html#the_database_header>).
 struct Header {
-    /// Of the whole file.
+    /// Size of the whole file.
     bytes: u64,
     application_id: i64,
     user_version: i64,

@@ -173,7 +173,7 @@ pub enum Full {
 }
 
 impl Full {
-    /// Of the column's number; 0 is `None`.
+    /// What the column's number means; 0 is `None`.
     pub fn from_number(number: i64) -> Option<Full> {
         match number {
             0 => None,
@@ -215,7 +215,7 @@ pub struct CopiedSends {
     pub limit: Bytes,
     pub sends: u64,
     pub bytes: Bytes,
-    /// Of them: complete when they were posted.
+    /// Those of them that were complete when they were posted.
     pub at_once: u64,
     /// That went as they were: memory was in use; data could not be copied.
     pub no_memory: u64,
@@ -306,7 +306,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Of the column's word.
+    /// The kind that the column's word names.
     pub fn parse(word: &str) -> Kind {
         match word {
             "send" => Kind::Send,
@@ -442,7 +442,7 @@ pub struct OperationRow {
     pub call_path_id: Option<i64>,
     pub kind: Kind,
     pub bytes: Bytes,
-    /// Of a request that also receives: that half.
+    /// The receiving half of a request that also receives.
     pub receive_id: Option<i64>,
 }
 
@@ -456,7 +456,7 @@ pub struct CallRow {
     pub duration: Option<Nanos>,
     /// Requests that it completed.
     pub completed: u64,
-    /// Of a call that also receives: the operation of that half.
+    /// The operation of the receiving half of a call that also receives.
     pub receive_id: Option<i64>,
     /// That made it.
     pub thread_id: i64,

@@ -172,19 +172,19 @@ impl Places {
     }
 
     /// To look up ids of a file.
-    pub fn of_file(&self, path: &Path) -> OfFile<'_> {
-        OfFile { places: self, ids: self.files.get(path) }
+    pub fn of_file(&self, path: &Path) -> PlacesOfFile<'_> {
+        PlacesOfFile { places: self, ids: self.files.get(path) }
     }
 }
 
 /// The places of a run by the ids of one of its files.
 #[derive(Debug, Clone, Copy)]
-pub struct OfFile<'p> {
+pub struct PlacesOfFile<'p> {
     places: &'p Places,
     ids: Option<&'p FileIds>,
 }
 
-impl<'p> OfFile<'p> {
+impl<'p> PlacesOfFile<'p> {
     /// Index into [`Places::calls`].
     pub fn call_index(self, id: i64) -> Option<u32> {
         self.ids?.calls.get(&id).copied()

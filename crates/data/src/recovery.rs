@@ -65,7 +65,7 @@ pub struct Recovered {
     pub database: PathBuf,
     /// Whose spools it is made of.
     pub ranks: usize,
-    /// Of several ranks the sums, and otherwise the first.
+    /// Sums of several ranks, and otherwise what the first has.
     pub content: Converted,
 }
 
@@ -370,7 +370,7 @@ impl LeftSpool {
         intent == Intent::Read && !self.database.exists() && self.copy(bar, copies).is_ok()
     }
 
-    /// Of what the spool holds so far.
+    /// Copies what the spool holds so far.
     fn copy(&self, bar: &ProgressBar, copies: &Mutex<Copies>) -> anyhow::Result<()> {
         let place = copies.lock().expect("no worker panics with the lock held").place()?;
         let copy = place.join(self.database.file_name().unwrap_or_default());

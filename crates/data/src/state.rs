@@ -62,7 +62,7 @@ pub struct JobState {
     pub unseen: Vec<Unseen>,
 }
 
-/// Of which nothing can be read from here.
+/// A rank, or node, of which nothing can be read from here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
     /// `rank-3`, `node-host`: as its file in the run directory is called.
@@ -78,7 +78,7 @@ pub struct Unseen {
 pub struct Communicator {
     /// As the program named it; empty: not named.
     pub name: String,
-    /// Of whose ranks its members are numbered: [`Rank::world`].
+    /// The world by whose ranks its members are numbered: [`Rank::world`].
     pub world: i64,
     /// What it is known by on all of its ranks: `struct spool_comm`.
     pub identity: u64,
@@ -90,7 +90,7 @@ pub struct Communicator {
 /// World ranks of a communicator's members; of both groups of an inter-communicator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Members {
-    /// Of so many ranks, each has its world rank as its rank.
+    /// The world's ranks, so many of them; each has its world rank as its rank.
     World(u32),
     /// By rank in the communicator: the local group, and behind it the remote one, as the first rank has them.
     Listed(Vec<u32>),
@@ -164,7 +164,7 @@ pub struct RankState {
 pub struct ThreadState {
     /// 0 is the thread that called MPI_Init.
     pub number: u32,
-    /// Of the operating system.
+    /// The operating system's number of it.
     pub tid: i64,
     /// MPI calls that it made, unsuccessful tests included, and how many these are: what is more is progress.
     pub calls: u64,
@@ -187,7 +187,7 @@ pub struct ThreadState {
 pub struct OpenCall {
     pub operation: OpenOperation,
     pub begin: Nanos,
-    /// Of calls that end requests.
+    /// What calls that end requests wait for.
     pub waits: Option<Waits>,
 }
 
@@ -224,7 +224,7 @@ pub struct OpenOperation {
     pub bytes: u64,
     /// The receiving half of what also sends.
     pub receive: Option<Box<OpenOperation>>,
-    /// Of activations of persistent requests: the call that made them, as MPI_Send_init.
+    /// The call that made a persistent request whose activation it is, as MPI_Send_init.
     pub made_by: Option<u32>,
 }
 
@@ -242,11 +242,11 @@ pub struct OpenRequest {
     pub is_cancelled: bool,
     /// A test has found it complete and did not end it.
     pub is_seen_complete: bool,
-    /// Of partitioned sends; `None`: it is none, or that is not known.
+    /// Partitions of a partitioned send; `None`: it is none, or that is not known.
     pub partitions: Option<Partitions>,
 }
 
-/// Of a partitioned send that was started.
+/// How far a partitioned send is that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partitions {
     pub all: u32,
@@ -337,7 +337,7 @@ pub struct Lane {
     /// Partitioned messages match among themselves.
     pub is_partitioned: bool,
     pub count: u64,
-    /// Of the last of them.
+    /// Bytes of the last of them.
     pub bytes: u64,
 }
 

@@ -39,7 +39,7 @@ pub struct Alike {
     pub hosts: usize,
     /// Median of their run times, MPI_Init to MPI_Finalize.
     pub run_ns: Nanos,
-    /// Of every measure that is not the same nothing on all ranks.
+    /// The distribution of every measure that is not the same nothing on all ranks.
     pub distributions: Vec<Distribution>,
     /// The largest group first; then those that differ most from it first.
     pub groups: Vec<AlikeGroup>,

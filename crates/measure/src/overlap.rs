@@ -2,8 +2,8 @@
 //! waiting for. Hidden and lost are sums over requests ([`request`]); exposed time is that of the completing calls, each
 //! counted once ([`exposure`]) and shared out to the requests that it completed.
 
+mod cells;
 pub mod exposure;
-mod found;
 pub mod groups;
 mod later;
 mod measured;
@@ -19,7 +19,7 @@ pub mod witness;
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use self::found::Slices;
+pub use self::cells::Slices;
 use self::groups::{
     KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
 };
@@ -51,7 +51,7 @@ pub struct Overlap {
     /// What of the run this is of; `None`: all of it.
     pub stretch: Option<NamedStretch>,
     pub problems: Vec<Problem>,
-    pub reference: ReferenceSays,
+    pub reference: ReferenceNotes,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -73,7 +73,7 @@ pub struct Overlap {
 
 /// Reference times, and what to know of them.
 #[derive(Debug, Clone, Serialize)]
-pub struct ReferenceSays {
+pub struct ReferenceNotes {
     #[serde(flatten)]
     pub description: Description,
     pub notes: Vec<String>,
@@ -187,7 +187,7 @@ impl Overlap {
             run: run.to_owned(),
             stretch: None,
             problems: Vec::new(),
-            reference: ReferenceSays { description: reference.describe(), notes },
+            reference: ReferenceNotes { description: reference.describe(), notes },
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {

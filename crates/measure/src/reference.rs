@@ -398,12 +398,12 @@ pub struct Coverage {
     /// Upper median over the sizes of the distance from the quickest to the median, as a share of the median; `None` without samples.
     pub spread: Option<f64>,
     /// What of that is from the run itself; `None`: nothing.
-    pub of_run: Option<OfRun>,
+    pub of_run: Option<RunSizes>,
 }
 
 /// The sizes of a [`Coverage`] that were measured in the run itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct OfRun {
+pub struct RunSizes {
     pub sizes: u64,
     pub min_bytes: u64,
     pub max_bytes: u64,
@@ -419,7 +419,7 @@ impl Coverage {
             .collect();
         let bytes = |point: &&ReferencePoint| point.bytes.round() as u64;
         let own = || points.iter().copied().filter(|point| point.of_run);
-        let of_run = own().map(|point| bytes(&point)).min().map(|min_bytes| OfRun {
+        let of_run = own().map(|point| bytes(&point)).min().map(|min_bytes| RunSizes {
             sizes: own().count() as u64,
             min_bytes,
             max_bytes: own().map(|point| bytes(&point)).max().unwrap_or(min_bytes),

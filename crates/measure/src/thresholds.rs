@@ -162,7 +162,8 @@ impl Thresholds {
 pub struct ThresholdEvidence(collect::ByLocality);
 
 impl ThresholdEvidence {
-    /// Of messages that `ranks` of the trace's focus sent, all of them when there are none; of the whole run, or `in_stretch`.
+    /// Collects from messages that `ranks` of the trace's focus sent, all of them when there are none; of the whole run, or
+    /// `in_stretch`.
     pub fn collect(
         trace: &Trace,
         reference: &Reference,
@@ -190,7 +191,7 @@ impl ThresholdEvidence {
 /// Sends that did not wait for their receive.
 const BEFORE_RECEIVE: [Completion; 4] =
     [Completion::Early, Completion::Eager, Completion::AfterReceiverProgress, Completion::Unseen];
-/// Of these, the ones that were not done at once: they may have needed the receiver inside MPI.
+/// Those of them that were not done at once: they may have needed the receiver inside MPI.
 const NOT_AT_ONCE: [Completion; 2] = [Completion::AfterReceiverProgress, Completion::Unseen];
 /// Sends that did not wait for the receiver to be inside MPI.
 const BEFORE_RECEIVER: [Completion; 2] = [Completion::Early, Completion::WithoutReceiverProgress];

@@ -49,7 +49,7 @@ pub struct RankRow {
     pub lost_records: u64,
     pub unknown_requests: u64,
     pub summarized: bool,
-    /// Of point-to-point messages, blocking ones among them.
+    /// Bytes of point-to-point messages, blocking ones among them.
     pub sent_bytes: u64,
     pub received_bytes: u64,
     #[serde(flatten)]

@@ -18,13 +18,13 @@ use lapscope_measure::reference::{
 };
 use lapscope_trace::Trace;
 
+mod choice;
 mod circumstances;
-mod found;
 
+pub use choice::{directory, keep, DIRECTORY_VARIABLE};
 pub use circumstances::{recorded_environment, Circumstances};
-pub use found::{directory, keep, DIRECTORY_VARIABLE};
 
-use found::CalibrationChoice;
+use choice::CalibrationChoice;
 
 /// Format of the files; raised when an older lapscope would misread them.
 const FORMAT: u32 = 3;

@@ -15,7 +15,7 @@ use lapscope_trace::Trace;
 pub struct FindingsChoice {
     pub advice: bool,
     pub pictures: bool,
-    /// Of each step and region.
+    /// What each step and region took.
     pub steps: bool,
 }
 

@@ -56,7 +56,7 @@ pub struct OpenRun {
     pub symbols: Symbols,
     /// Those of all files, until they are numbered.
     unnumbered: Vec<(PathBuf, FilePlaces)>,
-    /// Of all files, and what makes a site in them; `None`: they were not numbered yet.
+    /// Places of all files, and what makes a site in them; `None`: they were not numbered yet.
     places: Arc<Places>,
     grouping: Option<Grouping>,
     pub resources: Resources,
@@ -64,7 +64,7 @@ pub struct OpenRun {
     pub stretch: Option<StretchChoice>,
     /// Which reference times are wanted; see [`calibration::reference`].
     pub reference: Option<String>,
-    /// Of spools whose ranks may still run elsewhere.
+    /// Copies of spools whose ranks may still run elsewhere.
     _copies: Vec<Copies>,
 }
 
@@ -417,6 +417,6 @@ fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
 pub struct Pending {
     pub items: Vec<PendingItem>,
     pub outside: Vec<RankOutside>,
-    /// Of which files could be read.
+    /// Ranks whose files could be read.
     pub ranks: Vec<Rank>,
 }

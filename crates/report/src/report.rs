@@ -13,7 +13,7 @@ use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
-use lapscope_measure::overlap::{self, Overlap, ReferenceSays};
+use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reference::ReferenceSource;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
@@ -78,7 +78,7 @@ pub struct Report {
 /// What `lapscope overlap` says of the whole run.
 #[derive(Debug, Serialize)]
 pub struct OverlapSummary {
-    pub reference: ReferenceSays,
+    pub reference: ReferenceNotes,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: overlap::OverlapTotals,
@@ -105,7 +105,7 @@ pub struct InDetail {
 pub struct Head {
     pub command: String,
     pub executable: String,
-    /// Of the first world, which the launcher started.
+    /// Size of the first world, which the launcher started.
     pub world_size: i64,
     /// Ranks that these numbers are of, in all worlds.
     pub ranks: usize,
@@ -119,7 +119,7 @@ pub struct Head {
     /// Ranks in which more than one thread made MPI calls; their shares may exceed 1.
     pub threaded_ranks: u64,
     pub started_unix_ns: i64,
-    /// Of the rank that ran longest.
+    /// Run time of the rank that ran longest.
     pub longest_run_ns: Nanos,
     pub job: String,
     pub lapscope_version: String,
@@ -131,7 +131,7 @@ pub struct World {
     pub world: i64,
     pub world_size: i64,
     pub ranks: usize,
-    /// Of its first rank that was recorded.
+    /// The command of its first rank that was recorded.
     pub command: String,
 }
 

@@ -63,7 +63,7 @@ pub struct Request {
     pub id: i64,
     pub thread: i64,
     pub call: String,
-    /// Of a persistent request: the call that made it.
+    /// The call that made a persistent request; `None` for others.
     pub init_call: Option<String>,
     pub kind: String,
     pub bytes: u64,

@@ -36,7 +36,7 @@ pub struct Setting {
 type RanksByValue = BTreeMap<String, BTreeMap<String, Vec<Rank>>>;
 
 impl Settings {
-    /// Of all files of a run, or of some where there are very many. What cannot be read is left out: others have said so.
+    /// Reads all files of a run, or some where there are very many. What cannot be read is left out: others have said so.
     pub fn of_run(databases: &[PathBuf]) -> Settings {
         let step = databases.len().div_ceil(MOST_FILES).max(1);
         let asked: Vec<PathBuf> = databases.iter().step_by(step).cloned().collect();

@@ -36,7 +36,7 @@ pub struct Watching {
     pub min_bytes: Option<u64>,
     /// CPU time of threads that nothing watched.
     pub other_cpu_ns: Option<Nanos>,
-    /// Of which words were watched.
+    /// Buffers of which words were watched.
     pub buffers: u64,
     pub words: u64,
     /// The most first.
@@ -46,7 +46,7 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Of these ranks, or of all where none is named; also why some files could not be read.
+    /// Reads these ranks, or all where none is named; also why some files could not be read.
     pub fn of_run(databases: &[PathBuf], ranks: &[Rank]) -> (Watching, Vec<DbError>) {
         let (files, failed) = read_ranks(databases, ranks);
         (Watching::sum(files), failed)

@@ -75,7 +75,7 @@ fn put(text: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {
     text.write_fmt(what).expect("memory");
 }
 
-/// Of a moment in nanoseconds the microseconds that the format counts in.
+/// A moment in nanoseconds, written as the microseconds that the format counts in.
 struct Micros(u64);
 
 impl std::fmt::Display for Micros {

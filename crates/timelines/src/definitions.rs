@@ -6,7 +6,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_trace::{CommKey, Half, Trace};
 use rustc_hash::FxHashMap;
 
-/// Of a run.
+/// What a run defines.
 #[derive(Debug, Default)]
 pub struct Definitions {
     /// Hosts, by [`lapscope_trace::RankTrace::node`].
@@ -17,7 +17,7 @@ pub struct Definitions {
     pub sites: Vec<SiteDefinition>,
     /// The first moment that any rank recorded: moments are written from there on.
     pub origin: i64,
-    /// Of that moment, nanoseconds since 1970.
+    /// That moment in nanoseconds since 1970.
     pub unix_ns: i64,
     /// From the origin to the last end of any rank, nanoseconds.
     pub length: i64,

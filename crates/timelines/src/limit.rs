@@ -20,13 +20,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of so many rows, of which it is not known what they are of.
+    /// Bytes of so many rows, of which it is not known what they are of.
     fn of_rows(self, rows: u64) -> u64 {
         // as many requests as other calls
         rows.saturating_mul(2 * self.call + self.request) / 2
     }
 
-    /// Of what is shown of a run, about: bytes.
+    /// Bytes of what is shown of a run, about.
     pub fn estimate(self, trace: &Trace, shown: &ShownWindows, is_whole: bool) -> u64 {
         if is_whole {
             return shown.places().map(|place| self.of_rank(trace, shown, place)).sum();
@@ -58,7 +58,7 @@ impl Cost {
     }
 }
 
-/// Of a rank's time that is shown.
+/// The share of a rank's time that is shown.
 fn share(rank: &RankTrace, shown: &ShownWindows, place: usize) -> f64 {
     let Some((from, to)) = shown.window(place) else { return 0.0 };
     let length = (rank.end - rank.init_end).max(1);

@@ -84,7 +84,7 @@ pub struct RankEvents<'a> {
     ended: Lists,
 }
 
-/// Of every visit some endpoints.
+/// Some endpoints of every visit.
 #[derive(Debug, Default)]
 struct Lists {
     first: Vec<u32>,
@@ -92,7 +92,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// Of pairs of a visit and an endpoint.
+    /// Takes pairs of a visit and an endpoint.
     fn from_pairs(visits: usize, mut pairs: Vec<(u32, u32)>) -> Lists {
         pairs.sort_unstable();
         let mut first = vec![0; visits + 1];
@@ -138,7 +138,7 @@ impl<'a> RankEvents<'a> {
         &self.rank().operations[index as usize]
     }
 
-    /// Of an endpoint.
+    /// The operation of an endpoint.
     pub fn operation_of(&self, endpoint: u32) -> &'a Operation {
         self.operation(self.rank().endpoints[endpoint as usize].operation)
     }

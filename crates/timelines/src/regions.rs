@@ -21,7 +21,7 @@ const BEGINS: i32 = 1;
 const ENDS: i32 = -1;
 const STEP: i32 = 2;
 
-/// Of a rank; adds when they begin and end, of regions and of steps what began last first.
+/// Adds when the regions and steps of a rank begin and end; those that began last come first.
 pub(crate) fn regions(
     trace: &Trace,
     shown: &ShownWindows,

@@ -140,7 +140,7 @@ impl Collective {
     }
 }
 
-/// Of those that came at once the first counts.
+/// Whether `a` came later; the first counts of those that came at once.
 fn is_later(a: &Collective, b: &Collective) -> bool {
     (a.last_begin, std::cmp::Reverse(a.last_rank)) > (b.last_begin, std::cmp::Reverse(b.last_rank))
 }
@@ -322,7 +322,7 @@ impl Trace {
     }
 }
 
-/// Of the members of a communicator, in order, those that `own` looks at.
+/// The members of a communicator, in order, that `own` looks at.
 pub(crate) fn nearest(members: &[u32], own: u32) -> Vec<u32> {
     let size = members.len();
     if size <= FEW_MEMBERS {

@@ -40,7 +40,7 @@ impl Span {
         self.0
     }
 
-    /// Of what [`Span::bits`] said.
+    /// The span of what [`Span::bits`] said.
     pub(super) fn from_bits(bits: u32) -> Span {
         Span(bits)
     }

@@ -18,7 +18,7 @@ use lapscope_data::db::{
     rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
 use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
-use lapscope_data::places::OfFile;
+use lapscope_data::places::PlacesOfFile;
 
 /// Ranks of which rows are wanted, by rank and life.
 pub type WantedRanks = HashSet<(Rank, i64)>;
@@ -54,7 +54,7 @@ pub(super) struct FileTrace {
     pub communicators: Communicators,
     pub epochs: HashMap<RankKey, i64>,
     pub ranks: Vec<RankRows>,
-    /// Of whom rows are taken; `None`: all.
+    /// Ranks whose rows are taken; `None`: all.
     wanted: Option<Vec<bool>>,
     rows: u64,
 }
@@ -62,7 +62,7 @@ pub(super) struct FileTrace {
 impl FileTrace {
     pub(super) fn read(
         connection: &Connection,
-        of_file: OfFile<'_>,
+        of_file: PlacesOfFile<'_>,
         definitions: FileDefinitions,
         mut sink: Option<&mut dyn RowSink>,
         wanted: Option<(&WantedRanks, Depth)>,
@@ -137,7 +137,7 @@ impl FileTrace {
         Ok(file)
     }
 
-    /// Of one rank whose rows were kept.
+    /// The trace of one rank whose rows were kept.
     pub(super) fn of_kept(info: RankInfo, communicators: Communicators, rows: RankRows) -> Self {
         let definitions = FileDefinitions { ranks: vec![info], ..FileDefinitions::default() };
         FileTrace {
@@ -249,7 +249,7 @@ impl FileTrace {
     fn read_operations(
         &mut self,
         connection: &Connection,
-        of_file: OfFile<'_>,
+        of_file: PlacesOfFile<'_>,
     ) -> rusqlite::Result<OperationPlaces> {
         let slots = self.slots();
         let mut statement = connection.prepare(

@@ -20,7 +20,7 @@ use lapscope_data::db::{
     for_each_file, scan_rows, BadColumn, Database, DbError, FileDefinitions, FromRow, Rows,
 };
 use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
-use lapscope_data::places::{CallPathId, OfFile, Places, SiteId};
+use lapscope_data::places::{CallPathId, Places, PlacesOfFile, SiteId};
 
 /// Where requests are posted, and by which call path.
 pub type PostedAt = (SiteId, Option<CallPathId>);
@@ -44,7 +44,7 @@ pub struct RankInjection {
     /// Cost that bought nothing, which the budget limits.
     pub spent_ns: Nanos,
     pub run_ns: Nanos,
-    /// Of the run time, able to run and without a processor: that does not count for the budget.
+    /// The part of the run time able to run and without a processor: that does not count for the budget.
     pub waited_ns: Nanos,
     /// Fraction of the run time that it may cost.
     pub budget: Option<f64>,
@@ -131,7 +131,7 @@ fn was_asked(database: &Database) -> bool {
 
 fn read_file(
     database: &Database,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     definitions: &FileDefinitions,
     wanted: &[Rank],
 ) -> rusqlite::Result<FileInjection> {
@@ -202,7 +202,7 @@ fn budget(connection: &Connection, rank: RankKey) -> rusqlite::Result<Option<f64
 
 fn read_sites(
     connection: &Connection,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     infos: &HashMap<RankKey, RankInfo>,
 ) -> rusqlite::Result<Vec<InjectionRow>> {
     let mut statement = connection.prepare(
@@ -294,7 +294,7 @@ impl Completed {
 
 fn read_arms(
     connection: &Connection,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     infos: &HashMap<RankKey, RankInfo>,
     slots: &HashMap<RankKey, i64>,
 ) -> rusqlite::Result<Vec<Arms<PostedAt>>> {
@@ -331,7 +331,7 @@ fn read_arms(
 
 fn read_operations(
     connection: &Connection,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
 ) -> rusqlite::Result<FxHashMap<i64, (RankKey, PostedAt)>> {
     let sql = "SELECT id, rank, call_id, call_path_id FROM operation WHERE ended IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
@@ -344,7 +344,7 @@ fn read_operations(
     Ok(operations)
 }
 
-fn posted_at(of_file: OfFile<'_>, call: i64, path: Option<i64>) -> Option<PostedAt> {
+fn posted_at(of_file: PlacesOfFile<'_>, call: i64, path: Option<i64>) -> Option<PostedAt> {
     let site = of_file.site(call, path)?;
     Some((site, path.and_then(|path| of_file.path(path))))
 }

@@ -29,7 +29,7 @@ pub struct LeftOut {
 #[derive(Default)]
 pub(super) struct Gaps {
     lanes: FxHashMap<(u32, bool), Vec<Gap>>,
-    /// Of no lane that is known.
+    /// Blocks in no lane that is known.
     blocks: Vec<Block>,
 }
 

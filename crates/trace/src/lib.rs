@@ -97,13 +97,13 @@ pub struct Trace {
     pub roster: Arc<Roster>,
     /// Those that operations name; of a part of a run those of that part.
     pub communicators: Vec<CommKey>,
-    /// Of the ranks that an analysis looks at, those of a part of the run; `None`: all.
+    /// Whether an analysis looks at each rank, as it does at those of a part of the run; `None`: it looks at all.
     focus: Option<Vec<bool>>,
     pub collectives: Vec<Collective>,
-    /// Of each, what its last member did before it came.
+    /// What the last member of each collective did before it came.
     before: Vec<Before>,
     pub members: CollectiveMembers,
-    /// Of one-sided calls, whose [`Endpoint::partner`] indexes into this.
+    /// Targets of one-sided calls, whose [`Endpoint::partner`] indexes into this.
     pub awaited_targets: Vec<target::Awaited>,
     pub matching: Matching,
     pub clocks: Clocks,

@@ -77,7 +77,7 @@ impl MadeUp {
         (self.ranks[rank].init_end, self.ranks[rank].end) = (at, at);
     }
 
-    /// Of a rank, how it ended, and such.
+    /// How a rank ended, and such.
     pub fn info(&mut self, rank: usize) -> &mut RankInfo {
         self.ranks[rank].info.as_mut().expect("set by new")
     }

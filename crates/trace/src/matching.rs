@@ -74,7 +74,7 @@ pub struct LaneOrder {
     pub endpoints: Vec<u32>,
     /// By lane and whether they send.
     ranges: FxHashMap<(u32, bool), Range<u32>>,
-    /// Of each of `endpoints`, how many there were before it in its lane, with those that were left out; [`NONE`]: not
+    /// How many there were before each of `endpoints` in its lane, with those that were left out; [`NONE`]: not
     /// known. Empty where nothing was left out.
     ordinals: Vec<u32>,
 }

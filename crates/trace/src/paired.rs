@@ -43,7 +43,7 @@ impl Paired {
         Paired::match_messages(trace, lanes, &communicators)
     }
 
-    /// Of ranks whose operations know their lanes.
+    /// Matches messages and collectives of ranks whose operations know their lanes.
     pub(super) fn match_messages(
         mut trace: Trace,
         lanes: Vec<LaneKey>,

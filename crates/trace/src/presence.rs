@@ -64,7 +64,7 @@ impl Presence {
         &self.intervals
     }
 
-    /// Of what [`Presence::intervals`] said.
+    /// The presence of what [`Presence::intervals`] said.
     pub(super) fn of_intervals(intervals: Vec<(i64, i64)>) -> Presence {
         Presence { intervals, near: Near::default() }
     }

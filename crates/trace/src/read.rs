@@ -12,7 +12,7 @@ use super::Trace;
 use rayon::prelude::*;
 
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, NoSink, RowSink};
-use lapscope_data::places::{OfFile, Places};
+use lapscope_data::places::{Places, PlacesOfFile};
 
 /// How far reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Trace {
     pub fn read_with<'p, S: RowSink + Send>(
         databases: &[PathBuf],
         places: &'p Arc<Places>,
-        sink: Option<fn(OfFile<'p>, &FileDefinitions) -> S>,
+        sink: Option<fn(PlacesOfFile<'p>, &FileDefinitions) -> S>,
         progress: &(dyn Fn(ReadProgress) + Sync),
     ) -> Result<WithSinks<S>, DbError> {
         let per_file = for_each_file(databases, |database, definitions| {

@@ -33,7 +33,7 @@ pub struct Member {
 }
 
 impl Roster {
-    /// Of ranks in any order.
+    /// Takes ranks in any order.
     pub fn new(mut ranks: Vec<Member>) -> Roster {
         ranks.sort_by_key(|member| (member.info.rank, member.info.life));
         let mut roster = Roster { ranks, ..Roster::default() };
@@ -49,7 +49,7 @@ impl Roster {
         roster
     }
 
-    /// Of which nothing else is known.
+    /// A roster of which nothing but communicators is known.
     #[cfg(test)]
     pub(super) fn of_communicators(communicators: BTreeMap<CommKey, Vec<u32>>) -> Roster {
         Roster { communicators, ..Roster::default() }

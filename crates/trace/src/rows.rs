@@ -36,7 +36,7 @@ pub(super) struct FileOperation {
 pub(super) struct RankRows {
     /// Nothing of it is wanted.
     pub is_left_out: bool,
-    /// Of the recording, since its epoch.
+    /// End of the recording, since its epoch.
     pub end: i64,
     pub operations: Vec<FileOperation>,
     pub endpoints: Vec<Endpoint>,

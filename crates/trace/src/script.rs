@@ -48,7 +48,7 @@ pub enum Act {
     TestLoop(Vec<usize>),
     /// Tests once, and finds them complete.
     Test(Vec<usize>),
-    /// Of all ranks, by whom they need, with the root where there is one.
+    /// A call of all ranks, by whom they need, with the root where there is one.
     Collective(Needs, usize),
     Icollective(Needs, usize),
     /// A call that communicates nothing.
@@ -60,9 +60,9 @@ pub enum Act {
 pub struct Script {
     /// By rank and thread.
     pub acts: Vec<Vec<Vec<Act>>>,
-    /// Of each rank.
+    /// The node of each rank.
     pub nodes: Vec<u32>,
-    /// Of each rank: what its calls take for each request that they post or complete, nanoseconds.
+    /// What the calls of each rank take for each request that they post or complete, nanoseconds.
     pub calls: Vec<i64>,
 }
 
@@ -76,7 +76,7 @@ struct RankWriter {
     /// What a call takes for each request.
     of_request: i64,
     thread: u16,
-    /// Of the thread: endpoints of its requests.
+    /// Endpoints of the thread's requests.
     requests: Vec<usize>,
 }
 

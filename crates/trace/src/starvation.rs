@@ -11,7 +11,7 @@ pub struct Starved {
 }
 
 impl Starved {
-    /// Of the part in `begin..end`, by its length; never more than the part is long. Nanoseconds.
+    /// How much of the part in `begin..end` it was, by the length of the part, and never more than that. Nanoseconds.
     #[inline]
     pub fn share_of(&self, begin: i64, end: i64) -> i64 {
         let part = (self.end.min(end) - self.begin.max(begin)).max(0) as i128;

@@ -41,7 +41,7 @@ pub fn upper_median<T: Copy>(values: &mut [T], order: impl FnMut(&T, &T) -> Orde
     (!values.is_empty()).then(|| *values.select_nth_unstable_by(middle, order).1)
 }
 
-/// Of values with weights the least that reaches half of all weight together with those below it (the lower weighted
+/// The least of values with weights that reaches half of all weight together with those below it (the lower weighted
 /// median). `None` of nothing. Changes their order.
 pub fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -26,7 +26,7 @@ pub struct NamedStretch {
     /// Since the first rank's MPI_Init returned: the first begin and the last end on any rank.
     pub from_ns: Nanos,
     pub to_ns: Nanos,
-    /// Of how many steps it is which, where steps were asked for.
+    /// The first step, the last one, and how many the run has, where steps were asked for.
     pub first_step: Option<u64>,
     pub last_step: Option<u64>,
     pub steps: Option<u64>,
@@ -100,7 +100,7 @@ pub struct Windows(HashMap<(Rank, i64), (Nanos, Nanos)>);
 pub type TimeRange = (Nanos, Nanos);
 
 impl Windows {
-    /// Of the ranks of a trace whose clocks are settled; it needs no rows.
+    /// Places a stretch on the ranks of a trace whose clocks are settled; it needs no rows.
     pub fn place(trace: &Trace, stretch: &Stretch) -> Windows {
         let window = |place: usize| {
             let info = trace.ranks[place].info();
@@ -128,14 +128,14 @@ fn clipped(info: &RankInfo, (begin, end): TimeRange) -> TimeRange {
 
 /// What was only summed up in a file and so is in no stretch: these have no moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Untold {
+pub struct SummedUp {
     pub tests: u64,
     pub calls: u64,
     pub time: Nanos,
 }
 
-impl Untold {
-    pub fn add(&mut self, other: &Untold) {
+impl SummedUp {
+    pub fn add(&mut self, other: &SummedUp) {
         self.tests = self.tests.saturating_add(other.tests);
         self.calls = self.calls.saturating_add(other.calls);
         self.time += other.time;

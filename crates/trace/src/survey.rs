@@ -22,7 +22,7 @@ pub struct Survey {
     pub facts: Vec<RankFacts>,
 }
 
-/// Of one rank.
+/// What is known of one rank.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RankFacts {
     /// Index into [`Survey::files`], and whether it is the first rank of that file.

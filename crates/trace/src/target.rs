@@ -32,7 +32,7 @@ pub struct Awaited {
 pub type CallNumber = u32;
 
 impl Trace {
-    /// Of a call that names no rank the only one that it visibly waited for.
+    /// The target of a one-sided call; where it names no rank, the only one that it visibly waited for.
     pub fn target(&self, half: &Half<'_>) -> Option<Target> {
         let operation = half.operation;
         if operation.kind != Kind::Rma {

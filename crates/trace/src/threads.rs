@@ -28,7 +28,7 @@ impl Threads {
         self.of_calls.push(number);
     }
 
-    /// Of an endpoint, the thread that posted it.
+    /// Adds the thread that posted an endpoint.
     pub(super) fn add_endpoint(&mut self, id: i64) {
         let number = self.number(id);
         self.of_endpoints.push(number);

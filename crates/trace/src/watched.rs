@@ -1,8 +1,8 @@
 //! Reads what files say of watched words, and collects it by buffer: a request's words lie together, with the call that
 //! completed it.
 
+pub mod bounds;
 pub mod ranks;
-pub mod seen;
 pub mod words;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use self::seen::TimeBounds;
+use self::bounds::TimeBounds;
 use self::words::{Buffer, Word};
 use lapscope_data::db::{
     for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,
@@ -19,11 +19,11 @@ use lapscope_data::db::{
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
 };
-use lapscope_data::places::{InstructionId, OfFile, Places, SiteId};
+use lapscope_data::places::{InstructionId, Places, PlacesOfFile, SiteId};
 
 /// Share of the run time that threads which nothing watches may compute without a word about it.
 pub const UNSEEN_SHARE: f64 = 0.01;
-/// Of a receive so many hits are counted at most.
+/// So many hits of a receive are counted at most.
 const MOST_BEFORE: u64 = 8;
 
 /// A rank that was asked to watch.
@@ -67,7 +67,7 @@ pub struct Watched {
     /// The call that completed it; of a blocking call that itself. `None`: not known.
     pub completing: Option<SiteId>,
     pub is_request: bool,
-    /// Of the post or of the blocking call, since the epoch of its rank.
+    /// Begin of the post or of the blocking call, since the epoch of its rank.
     pub begin: Nanos,
     pub bytes: u64,
     pub words: Vec<WatchedWord>,
@@ -83,7 +83,7 @@ impl Watched {
         Buffer::new(self.bytes, self.own_words().map(|word| word.word).collect())
     }
 
-    /// Of its words those that were copied, with what became of the copies; `None`: none was.
+    /// Those of its words that were copied, with what became of the copies; `None`: none was.
     pub fn copied(&self) -> Option<Buffer> {
         let copied = self.words.iter().filter(|word| word.copied.is_some());
         let words: Vec<_> = copied.map(|word| word.word).collect();
@@ -141,13 +141,13 @@ type WatchKey = (i64, i64, Side);
 
 /// An operation with watched buffers.
 #[derive(Clone, Copy)]
-struct OperationOf {
+struct WatchedOperation {
     rank: RankKey,
     site: SiteId,
 }
 
 struct FileReader<'a> {
-    of_file: OfFile<'a>,
+    of_file: PlacesOfFile<'a>,
     database: &'a Database,
 }
 
@@ -175,7 +175,7 @@ impl FileReader<'_> {
     ) -> rusqlite::Result<Vec<Watched>> {
         let connection = &self.database.connection;
         let operations = self.read_operations()?;
-        let mut watches: Vec<(Watch, OperationOf)> = Vec::new();
+        let mut watches: Vec<(Watch, WatchedOperation)> = Vec::new();
         scan_watches(connection, |watch| {
             let known = operations.get(&watch.operation_id).copied().flatten();
             watches
@@ -235,7 +235,7 @@ impl FileReader<'_> {
     }
 
     /// Every operation by its id; `None` of those whose site is not known.
-    fn read_operations(&self) -> rusqlite::Result<FxHashMap<i64, Option<OperationOf>>> {
+    fn read_operations(&self) -> rusqlite::Result<FxHashMap<i64, Option<WatchedOperation>>> {
         let sql = "SELECT id, rank, call_id, call_path_id FROM operation";
         let mut statement = self.database.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
@@ -243,7 +243,7 @@ impl FileReader<'_> {
         while let Some(row) = rows.next()? {
             let rank = row.get(1)?;
             let site = self.of_file.site(row.get(2)?, row.get(3)?);
-            operations.insert(row.get(0)?, site.map(|site| OperationOf { rank, site }));
+            operations.insert(row.get(0)?, site.map(|site| WatchedOperation { rank, site }));
         }
         Ok(operations)
     }
@@ -251,7 +251,7 @@ impl FileReader<'_> {
     /// Tells requests from blocking calls, and finds the calls that completed them.
     fn complete(
         &self,
-        operations: &FxHashMap<i64, Option<OperationOf>>,
+        operations: &FxHashMap<i64, Option<WatchedOperation>>,
         index: &FxHashMap<WatchKey, usize>,
         buffers: &mut [Watched],
     ) -> rusqlite::Result<()> {

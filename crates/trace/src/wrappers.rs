@@ -231,7 +231,7 @@ struct FunctionUse<'a> {
     /// Lines by call.
     places: HashMap<&'a str, HashSet<(Option<u32>, u64)>>,
     callers: HashSet<(FunctionInModule<'a>, (Option<u32>, u64))>,
-    /// Of the machine code that it is part of, where it was not inlined.
+    /// The machine code that it is part of, where it was not inlined.
     codes: HashSet<Frame>,
     /// Something that it does besides passing on, or a caller that says less than it does.
     does_more: bool,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use lapscope_data::db::{Database, DbError, FileDefinitions};
 use lapscope_data::model::{Bytes, CallPath, Ended, Nanos, Rank, RankInfo, RankKey};
-use lapscope_data::places::{CallPathId, OfFile, Places};
+use lapscope_data::places::{CallPathId, Places, PlacesOfFile};
 use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 
 /// What it is that did not end.
@@ -39,7 +39,7 @@ pub struct PendingRow {
 /// [`DbError::Damaged`].
 pub fn read_pending(
     database: &Database,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     definitions: &FileDefinitions,
 ) -> Result<Vec<PendingRow>, DbError> {
     let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
@@ -59,7 +59,7 @@ pub fn read_pending(
 
 fn pending_row(
     row: &rusqlite::Row<'_>,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     definitions: &FileDefinitions,
 ) -> rusqlite::Result<PendingRow> {
     let call_id: i64 = row.get(3)?;
@@ -103,7 +103,7 @@ pub struct PendingItem {
     pub begin_after_init_ns: Nanos,
     /// The last that was recorded of the rank, since MPI_Init returned: it had not ended before.
     pub last_after_init_ns: Nanos,
-    /// Of ranks that were killed, where it is known: they had ended by then, since MPI_Init returned.
+    /// When ranks that were killed had ended at the latest, since MPI_Init returned, where it is known.
     pub gone_after_init_ns: Option<Nanos>,
     pub frames: Vec<FrameName>,
 }

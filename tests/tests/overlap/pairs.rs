@@ -16,7 +16,7 @@ use super::{measure, on_beds, Shift, LONG};
 /// Tag of the messages of `overlap_pair.c` that its situation is about.
 const MESSAGE: i64 = 2;
 
-/// Of fractions: program and lapscope take the reference time each from clocks of their own.
+/// Difference of fractions: program and lapscope take the reference time each from clocks of their own.
 const ROOM: f64 = 0.15;
 
 /// What is said of one side of a pair beside what it measured itself.

@@ -7,7 +7,7 @@ use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
 use lapscope_data::symbols::{base_name, FrameName};
 use lapscope_watch::hang::Edge;
 
-/// Of a drawing: more ranks than these cannot be read.
+/// A drawing of more ranks than these cannot be read.
 const MOST: usize = 16;
 const BOX: (f64, f64) = (170.0, 52.0);
 

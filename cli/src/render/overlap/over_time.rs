@@ -38,7 +38,7 @@ fn exposed_together(rows: &[TimeRow]) -> ByCause {
     Cause::ALL.map(|cause| rows.iter().map(|row| of(row, cause)).sum())
 }
 
-/// Of the largest cause; the first of equal ones.
+/// The letter of the largest cause; the first of equal ones.
 fn letter(column: &ByCause) -> char {
     let causes = Cause::ALL.into_iter().zip(column).rev();
     let most = causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0);

@@ -11,7 +11,7 @@ use lapscope_measure::overlap::groups::RankOverlap;
 use lapscope_measure::overlap::Overlap;
 use lapscope_report::pipeline::overlap::OverlapDocument;
 
-/// Of many ranks how they differ; a line a rank of few, and of those that are listed.
+/// Writes in what many ranks differ; a line a rank of few, and of those that are listed.
 pub(super) fn write(
     out: &mut dyn Write,
     document: &OverlapDocument,

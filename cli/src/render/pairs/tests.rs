@@ -1,7 +1,7 @@
 //! What is printed of pairs made by hand.
 
 use super::*;
-use lapscope_measure::reach::available::{Available, OfData};
+use lapscope_measure::reach::available::{Available, DataTimes};
 use lapscope_measure::reach::network::{table, AlikeMessages, Demand, Network, BANDWIDTHS};
 use lapscope_measure::reach::pairs::{Granularities, SizeRow, TransferTime, LOSS};
 use lapscope_measure::reach::pattern::Votes;
@@ -11,7 +11,7 @@ fn end(call: &str, is_measured: bool) -> PairEnd {
 }
 
 fn all(bounds: ConfidenceBounds) -> Available {
-    let of = OfData { worst: bounds, half: bounds };
+    let of = DataTimes { worst: bounds, half: bounds };
     Available { sent_while_produced: of, sent_when_produced: of, received_while_consumed: of }
 }
 

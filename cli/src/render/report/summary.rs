@@ -153,7 +153,7 @@ pub fn beyond_all(threaded_ranks: u64) -> Option<String> {
     })
 }
 
-/// Of a run that was too long to record each call of it.
+/// The sentence on a run that was too long to record each call of it.
 fn in_detail(share: f64) -> String {
     format!(
         "What follows is of {} of that time, which has single records: of the rest sums alone were kept, and the run is not \

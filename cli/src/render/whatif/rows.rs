@@ -15,7 +15,7 @@ pub(super) struct WhatIfRow<'a> {
     /// `recorded`, `identity`, `scenario`, `sweep`.
     pub kind: &'static str,
     pub name: &'a str,
-    /// Of a sweep.
+    /// The value that a sweep sets.
     pub value: Option<&'a str>,
     pub number: Option<f64>,
     pub run_ns: Option<Nanos>,

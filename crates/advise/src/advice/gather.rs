@@ -175,7 +175,7 @@ impl<'a> Gatherer<'a> {
     fn keep(&mut self, waited_for: &Waited<'_>, call: u32, waited: i64) {
         /// Nanoseconds.
         const SHORT: i64 = 1_000;
-        /// Of the run's time.
+        /// A wait that is shorter than the run's time divided by this does not matter.
         const PART: i64 = 100_000;
         let rank = &self.trace.ranks[self.rank];
         if waited < SHORT.max((rank.end - rank.init_end) / PART) {
@@ -198,7 +198,8 @@ impl<'a> Gatherer<'a> {
         self.gathered.waits.entry(self.rank as u32).or_default().push(wait);
     }
 
-    /// Of very many waits those of some stretches of time are kept, the same on all ranks, so that a chain of them is whole.
+    /// Whether waits of that time are kept: where there are very many, those of some stretches of time are, the same on all ranks,
+    /// so that a chain of them is whole.
     fn is_looked_at(&self, moment: i64) -> bool {
         /// Rows of a run of which all waits are kept.
         const MOST_ROWS: u64 = 30_000_000;

@@ -137,7 +137,7 @@ impl<'a> Moves<'a> {
         Some((wait, reach.sites.get(wait.first?)?))
     }
 
-    /// Of several sizes that with most to save.
+    /// The send with most to save, where there are several sizes.
     fn send(self, id: SiteId) -> Option<&'a SiteReach> {
         let is_send = |site: &&SiteReach| site.place.id == id && site.side == Side::Send;
         self.0?.sites.iter().filter(is_send).max_by_key(|site| site.worth.recoverable_ns)

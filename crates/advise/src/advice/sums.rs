@@ -34,11 +34,11 @@ pub(super) struct Sums {
     /// What the transfers of so many calls take one after the other.
     pub transfer: i64,
     pub transfers: u64,
-    /// Of the time, that of standard sends, which may go from copies.
+    /// The part of the time in standard sends, which may go from copies.
     pub standard_sends: i64,
     /// Some of it is of collectives.
     pub collective: bool,
-    /// Of posts: whether they send.
+    /// Whether posts send.
     pub sends: bool,
     /// Ranks that waited and that were waited for, of findings about late partners.
     pub pairs: BTreeMap<(u32, u32), Late>,
@@ -48,7 +48,7 @@ pub(super) struct Sums {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Late {
     pub ns: i64,
-    /// Of it the partner was outside MPI.
+    /// The part of it in which the partner was outside MPI.
     pub outside: i64,
     pub calls: u64,
     pub bytes: Option<(u64, u64)>,

@@ -79,7 +79,7 @@ fn wait_together(advice: &Advice) -> String {
     )
 }
 
-/// Of waits that another cure is for, or none.
+/// Words on waits that another cure is for, or none.
 pub(super) fn wait_behind(behind: &CallSite) -> String {
     format!(
         " These sends need not be complete before the receives: they could be completed behind {}, as well.",

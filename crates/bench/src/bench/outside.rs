@@ -104,7 +104,7 @@ pub struct CollectiveKey {
 /// Calls, rank by rank in the order in which they were made.
 pub type Collectives = BTreeMap<CollectiveKey, Vec<Vec<CpuTimes>>>;
 
-/// Of one call on one rank, nanoseconds.
+/// Processor time of one call on one rank, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     pub wall: i64,

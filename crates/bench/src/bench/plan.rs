@@ -34,7 +34,7 @@ pub struct Scope {
     pub programs: Vec<ExampleProgram>,
     /// Few sizes, few repetitions, no scenarios.
     pub is_quick: bool,
-    /// Of this machine.
+    /// Processors of this machine.
     pub processors: u32,
 }
 

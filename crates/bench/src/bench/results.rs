@@ -8,7 +8,7 @@ use serde::Serialize;
 /// All runs of all experiments. Keys are documented in `docs/json.md`, tables in `schema/bench.sql`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Results {
-    /// Of the whole: created, host, processors, …
+    /// Facts of the whole: created, host, processors, …
     pub facts: BTreeMap<String, String>,
     pub mpis: Vec<MpiFacts>,
     /// In the order in which they were started.

@@ -214,7 +214,7 @@ impl Session<'_> {
     }
 }
 
-/// Of the locality of the two ranks.
+/// The thresholds of the locality of the two ranks.
 fn thresholds(outside: &RecordedRun) -> Vec<Threshold> {
     let Some(locality) = outside.thresholds.localities.first() else { return Vec::new() };
     let limit = |what: &str, found: &lapscope_measure::thresholds::Threshold| Threshold {

@@ -84,7 +84,7 @@ impl StatedLink {
         }
     }
 
-    /// Of different nodes where these were measured, else of one.
+    /// The link between different nodes where that was measured, else within one.
     ///
     /// # Errors
     /// The file cannot be read, or has no LogGPS parameters.

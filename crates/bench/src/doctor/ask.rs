@@ -15,7 +15,7 @@ use crate::bounded;
 /// What an MPI library says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryAccount {
-    /// Of MPI_Get_library_version; of MPIs older than MPI 3 none.
+    /// What MPI_Get_library_version says; MPIs older than MPI 3 have none.
     pub version: Option<String>,
     /// It has the symbols by which the preload library knows Open MPI and its relatives.
     pub is_open_mpi: bool,

@@ -34,7 +34,7 @@ struct DirectoryCheck {
 }
 
 struct FileTrial {
-    /// Of a page in a mapped file, until it is written.
+    /// Time that a page in a mapped file takes until it is written.
     took: Duration,
     /// Why SQLite would not get its locks.
     no_locks: Option<String>,

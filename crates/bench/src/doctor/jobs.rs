@@ -86,7 +86,8 @@ fn inside_rank() -> Finding {
     .follows("each rank answers")
 }
 
-/// Of `srun --mpi=list`: a line each, behind a title. Slurm 20 and older put their own name in front of every line.
+/// The types that `srun --mpi=list` names: a line each, behind a title. Slurm 20 and older put their own name in front of
+/// every line.
 fn mpi_types(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| line.trim().trim_start_matches("srun: ").trim());
     let is_title = |line: &str| line.starts_with("MPI") && line.ends_with("types are...");

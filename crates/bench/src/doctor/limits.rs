@@ -167,7 +167,7 @@ impl Own {
     }
 }
 
-/// Of this process; `None`: no limit.
+/// A limit of this process; `None`: no limit.
 pub fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
     // SAFETY: plain data that the call fills in.
     let limit = unsafe {

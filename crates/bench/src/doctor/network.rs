@@ -23,7 +23,7 @@ struct Adapter {
     needs_locked_memory: bool,
 }
 
-/// Of RDMA (Linux: Documentation/ABI/stable/sysfs-class-infiniband), and HPE Slingshot's.
+/// Adapters of RDMA (Linux: Documentation/ABI/stable/sysfs-class-infiniband), and HPE Slingshot's.
 fn adapters(host: &Host) -> Vec<Adapter> {
     let mut adapters = Vec::new();
     for device in host.names("/sys/class/infiniband") {

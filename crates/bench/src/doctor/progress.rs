@@ -51,7 +51,7 @@ fn offer(family: Family) -> Option<Offer> {
     }
 }
 
-/// Of an MPI that was asked, or of which only the name is known.
+/// The finding on an MPI that was asked, or of which only the name is known.
 pub fn look(identity: &Identity, answer: Option<&LibraryAccount>, host: &Host) -> Finding {
     let name = identity.family.name();
     // Relatives of MPICH that have its variable have its thread.

@@ -13,7 +13,7 @@ const TOPIC: &str = "program";
 /// What was found out of it.
 pub struct Subject {
     pub findings: Vec<Finding>,
-    /// Of the MPI that it links, as far as that is known.
+    /// The MPI that it links, as far as that is known.
     pub mpi: Option<Linked>,
     /// It may load an MPI that its file does not name.
     pub is_open: bool,
@@ -23,7 +23,7 @@ pub struct Linked {
     pub identity: Identity,
     pub path: PathBuf,
     pub answer: LibraryAccount,
-    /// Of the recorder that it takes.
+    /// The ABI of the recorder that it takes.
     pub abi: &'static str,
 }
 

@@ -25,7 +25,7 @@ fn shown_by(family: Family) -> &'static str {
     }
 }
 
-/// Of the MPI called `name` on the screen.
+/// The finding on the MPI called `name` on the screen.
 pub fn look(identity: &Identity, answer: &LibraryAccount) -> Option<Finding> {
     let says = if identity.family.is_of_open_mpi() {
         of_open_mpi(answer)?

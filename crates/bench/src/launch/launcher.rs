@@ -12,7 +12,7 @@ pub struct Launcher {
     pub path: PathBuf,
     /// What it calls its version.
     pub version: String,
-    /// Of its MPI; `None`: it starts programs of any (srun), or does not tell.
+    /// The ABI of its MPI; `None`: it starts programs of any (srun), or does not tell.
     pub abi: Option<&'static str>,
     /// Why it could not tell.
     pub complaint: Option<String>,
@@ -32,8 +32,9 @@ pub fn ask(launcher: &OsStr) -> Option<Launcher> {
         command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
     }
     let said = bounded::ask(&mut command, bounded::LIMIT);
-    let complaint =
-        said.as_ref().map_or(Some("it cannot be started".into()), bounded::Said::complaint);
+    let complaint = said
+        .as_ref()
+        .map_or(Some("it cannot be started".into()), bounded::ProgramOutput::complaint);
     let (version, abi) = identify(&said.map(|said| said.all()).unwrap_or_default());
     // srun says "slurm 23.02.6"
     let is_version = abi.is_some() || version.contains(|c: char| c.is_ascii_digit());

@@ -34,7 +34,7 @@ pub struct JobOutcome {
     has_spawned: bool,
 }
 
-/// Of one of the ranks.
+/// The MPI of one of the ranks.
 #[derive(Debug)]
 struct Mpi {
     job: String,
@@ -66,7 +66,7 @@ pub fn read(run: &RunDirectory) -> anyhow::Result<JobOutcome> {
     Ok(outcome)
 }
 
-/// Of a run whose spools are to stay as they are.
+/// Describes a run whose spools are to stay as they are.
 ///
 /// # Errors
 /// The directory cannot be listed.

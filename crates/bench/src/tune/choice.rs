@@ -17,7 +17,7 @@ const USUAL_DIFFERENCE: f64 = 0.01;
 /// A call site that cannot gain more than this fraction of the run time of all ranks gains nothing.
 const NEGLIGIBLE: f64 = 0.002;
 
-/// Of a site's tests: with less of them having moved something, nobody is helped by them elsewhere either.
+/// A fraction of a site's tests: with less of them having moved something, nobody is helped by them elsewhere either.
 const IDLE: f64 = 0.01;
 
 /// What mode thread costs while it is off, which a run cannot see by itself: MPI_THREAD_MULTIPLE, which it asks for, takes locks

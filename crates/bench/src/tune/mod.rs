@@ -2,10 +2,10 @@
 //! what to try, [`trial`] what a run with injection showed, [`confirm`] what whole runs gained, [`pace`] what injection costs while it is off, [`choice`] what
 //! follows, [`earlier`] where an automatic run lets it begin, [`policy`] how that is kept.
 
-pub mod answer;
 mod bar;
 pub mod choice;
 pub mod confirm;
+pub mod document;
 pub mod earlier;
 pub mod first;
 pub mod notes;

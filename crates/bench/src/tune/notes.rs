@@ -12,10 +12,10 @@ use lapscope_data::text::{list_ranks, plural};
 use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::Interval;
 
-/// Of interrupts that found MPI closed to them, this fraction is worth a word.
+/// This fraction of interrupts that found MPI closed to them is worth a word.
 const MANY_DEFERRED: f64 = 0.5;
 
-/// Of the slots.
+/// The note on the slots.
 pub fn on_slots(slots: &Slots) -> Option<String> {
     slots.too_few.then(|| {
         format!(
@@ -26,7 +26,7 @@ pub fn on_slots(slots: &Slots) -> Option<String> {
     })
 }
 
-/// Of a gain that may be one.
+/// The note on a gain that may be one.
 pub fn on_unsure(tried: &[Trial]) -> Option<String> {
     let highest = choice::highest(tried.iter())?;
     let gain = highest.gain().filter(|gain| gain.low <= 0.0)?;
@@ -39,7 +39,7 @@ pub fn on_unsure(tried: &[Trial]) -> Option<String> {
     ))
 }
 
-/// Of a run with injection.
+/// Notes on a run with injection.
 pub fn on_trial(trial: &Trial) -> Vec<String> {
     let problems = on_problems(trial);
     let tests = trial.setting.mode != Mode::Sends;
@@ -108,7 +108,7 @@ pub fn on_stake(gain: Interval, first: &FirstRun) -> Option<String> {
     })
 }
 
-/// Of what the runs with mode thread have in common.
+/// Notes on what the runs with mode thread have in common.
 pub fn on_threads(tried: &[Trial], crowd: Option<Crowd>) -> Vec<String> {
     let threads: Vec<&Trial> =
         tried.iter().filter(|trial| trial.setting.mode == Mode::Thread).collect();

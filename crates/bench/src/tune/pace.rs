@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use lapscope_data::db::{for_each_file, list_files, DbError, FileDefinitions};
 use lapscope_data::model::RankKey;
-use lapscope_data::places::{OfFile, Places};
+use lapscope_data::places::{Places, PlacesOfFile};
 use lapscope_trace::injected::distances::Distances;
 
 /// Between parts of the program, not between its steps: so many times as long as is usual at that place.
@@ -24,9 +24,9 @@ pub struct Pace(FxHashMap<PostSite, (u64, i64)>);
 /// Which posts are looked at.
 #[derive(Debug, Clone, Copy)]
 pub enum Posts {
-    /// Of a run without injection: of at least so many bytes.
+    /// Posts of at least so many bytes, of a run without injection.
     AtLeast(u64),
-    /// Of slots without injection.
+    /// Posts in slots without injection.
     Off,
 }
 
@@ -34,7 +34,7 @@ pub enum Posts {
 type TimedPost = (i64, bool);
 
 impl Pace {
-    /// Of posts in the same slot of `slot_ns`: those of another are not known to have had nothing injected in between.
+    /// The pace of posts in the same slot of `slot_ns`: those of another are not known to have had nothing injected in between.
     ///
     /// # Errors
     /// No file can be read.
@@ -72,7 +72,7 @@ impl Pace {
 
 fn read_posts(
     connection: &Connection,
-    of_file: OfFile<'_>,
+    of_file: PlacesOfFile<'_>,
     definitions: &FileDefinitions,
     posts: Posts,
 ) -> rusqlite::Result<FxHashMap<PostSite, Vec<TimedPost>>> {

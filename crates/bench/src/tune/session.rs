@@ -22,14 +22,14 @@ use lapscope_data::say;
 const PATIENCE: u32 = 10;
 const LEAST_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Of what a failed run printed, so much is shown.
+/// So much is shown of what a failed run printed.
 const SHOWN_BYTES: u64 = 16 << 10;
 
 /// A run ended in a way that ends the search.
 #[derive(Debug, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Stopped {
-    /// Of the run, as far as it is its own.
+    /// The exit code of the run, as far as it is its own.
     pub code: u8,
     pub sentence: String,
 }

@@ -18,7 +18,7 @@ pub struct Census {
     pub files: Vec<PathBuf>,
     /// Those in these files, file by file.
     pub ranks: Vec<Vec<RankInfo>>,
-    /// Of calls and requests in all of them, about.
+    /// Rows of calls and requests in all of them, about.
     pub rows: u64,
     asked: Vec<RankTasks>,
     pub failed: Vec<DbError>,

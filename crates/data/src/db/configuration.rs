@@ -20,7 +20,7 @@ pub struct Configuration {
     pub environment: ValuesByName,
     /// Control variables of the MPI library.
     pub cvars: ValuesByName,
-    /// Of the executable; hexadecimal.
+    /// Build id of the executable; hexadecimal.
     pub build_id: Option<String>,
 }
 

@@ -132,7 +132,8 @@ pub enum FileKey {
         rank: u64,
         life: u64,
     },
-    /// Of all ranks of a node; `number`: further ones of the same host. Its name without the number at its end, and that.
+    /// The file of all ranks of a node; `number`: further ones of the same host. Its name without the number at its end, and
+    /// that.
     Node {
         cluster: String,
         node: u64,

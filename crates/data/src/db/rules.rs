@@ -22,7 +22,7 @@ pub enum Rule {
     Ordinal,
     /// 0 or 1.
     Flag,
-    /// Of 64 bits.
+    /// A class of sizes of 64 bits.
     SizeClass,
     /// A number of 32 bits of either sign.
     Level,

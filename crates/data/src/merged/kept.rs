@@ -72,7 +72,7 @@ fn shelf() -> Option<PathBuf> {
     fs::symlink_metadata(&shelf).is_ok_and(is_own).then_some(shelf)
 }
 
-/// Of files as they are now: one that is written to, or replaced, makes another name.
+/// The name for files as they are now: one that is written to, or replaced, makes another name.
 fn name(files: &[PathBuf]) -> Option<String> {
     let mut hasher = DefaultHasher::new();
     (USER_VERSION, env!("CARGO_PKG_VERSION")).hash(&mut hasher);

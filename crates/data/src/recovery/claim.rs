@@ -10,7 +10,7 @@ use crate::files::read_short;
 pub struct Claim {
     /// Identity of the job.
     pub job: String,
-    /// Of the `lapscope` command that launched it; empty: there was none.
+    /// The `lapscope` command that launched it; empty: there was none.
     pub launch: String,
 }
 

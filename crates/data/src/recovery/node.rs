@@ -238,7 +238,7 @@ impl NodeSpools {
         is_wanted && self.copy(&spools, bar, copies).is_ok()
     }
 
-    /// Of what the spools hold so far.
+    /// Copies what the spools hold so far.
     fn copy(
         &self,
         spools: &[Spool],
@@ -300,7 +300,7 @@ fn is_of(spool: &Spool, info: &RankInfo) -> bool {
     (world, rank, life) == (number(info.rank.world), number(info.rank.number), number(info.life))
 }
 
-/// Of several spools.
+/// Sums over several spools.
 fn sum(all: &[Converted]) -> Converted {
     let mut whole = all.first().copied().unwrap_or_default();
     for one in all.iter().skip(1) {

@@ -129,7 +129,7 @@ fn gone(root: &Path, pointer: &Path, host: String, there: &Path, job: &str) -> U
     Unseen { file, host, why }
 }
 
-/// Of a rank whose process cannot be seen from here: the end of a sentence whose subject is its spool.
+/// Says of a rank whose process cannot be seen from here what may be: the end of a sentence whose subject is its spool.
 pub fn may_run(header: &Header, root: &Path) -> String {
     let (host, run) = (&header.owner.host, shell::quote(root));
     let place = header.owner.whereabouts();

@@ -130,7 +130,7 @@ impl Clock {
         Clock { first, ns_per_tick: ((1u64 << 56) as f64 / ticks_per_ns) as u64 }
     }
 
-    /// Of a duration.
+    /// Converts a duration.
     pub fn span(self, ticks: u64) -> Nanos {
         let ticks = ticks.min(LONGEST_NS as u64);
         let ns = (u128::from(ticks) * u128::from(self.ns_per_tick)) >> 56;

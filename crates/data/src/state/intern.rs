@@ -44,7 +44,7 @@ impl Names {
         &self.calls.values[call as usize]
     }
 
-    /// Of the first rank that knows.
+    /// Keeps what the first rank says that knows.
     pub fn describe(&mut self, command: &str, mpi_library: &str) {
         for (mine, said) in [(&mut self.command, command), (&mut self.mpi_library, mpi_library)] {
             if mine.is_empty() {

@@ -65,7 +65,7 @@ pub mod chunk {
     pub const BASE: usize = 24;
     pub const HAS_STATE: usize = 32;
 
-    /// Of a chunk that is no stream.
+    /// Bytes of a chunk that is no stream, at most.
     pub const MOST_ENTRIES_BYTES: u64 = 1 << 20;
 
     pub const STREAM: u16 = 1;

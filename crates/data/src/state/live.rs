@@ -26,7 +26,7 @@ pub struct ThreadInside {
     pub mpi_ticks: u64,
     pub calls: u64,
     pub unsuccessful_tests: u64,
-    /// Of the last of these; 0: none.
+    /// The operation of the last of these; 0: none.
     pub unsuccessful_operation: u32,
     waits_variables: u64,
     pub waits_count: u32,
@@ -71,7 +71,7 @@ pub struct Entry {
     pub is_cancelled: bool,
     pub is_seen_complete: bool,
     pub is_persistent: bool,
-    /// Of partitioned requests alone.
+    /// Number of partitions, of partitioned requests alone.
     pub partitions: u32,
     pub ready: u16,
 }

@@ -9,7 +9,7 @@ use super::Lock;
 pub struct Locks(FxHashMap<Lock, i64>);
 
 impl Locks {
-    /// Of any call those that lock and unlock.
+    /// Adds any call, if it locks or unlocks.
     pub fn add(&mut self, call: &str, communicator: u32, target_world: Option<i64>, count: u64) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let (change, target_world) = match call {

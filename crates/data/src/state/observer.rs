@@ -46,7 +46,7 @@ pub struct Observer {
 type Sights = Vec<(PathBuf, Result<Sight, String>)>;
 
 impl Observer {
-    /// Of the run directory, or the database, `root`.
+    /// Opens the run directory, or the database, `root`.
     ///
     /// # Errors
     /// There is none.

@@ -70,7 +70,7 @@ pub struct SeenRequest {
     pub ended: RequestEnded,
     pub post_begin: Nanos,
     pub post_end: Nanos,
-    /// Of the call that ended it.
+    /// Begin of the call that ended it.
     pub completion_begin: Nanos,
     pub completion_end: Nanos,
     pub unsuccessful_tests: u64,

@@ -23,7 +23,7 @@ const LONGEST_RECORD: u64 = 64 << 20;
 /// A chunk, as far as it was read.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Of its header in the file.
+    /// Place of its header in the file.
     at: u64,
     pub bytes: u64,
     pub kind: u16,
@@ -328,7 +328,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Of a thread's stream.
+    /// The stream of a thread.
     pub fn stream(&self, thread: u16) -> Option<&Stream> {
         self.streams.get(usize::from(thread))
     }

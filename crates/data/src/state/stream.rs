@@ -11,7 +11,7 @@ pub struct Stream {
     begin: u64,
     /// The last CALL, which ended the requests behind it.
     call: Option<LastCall>,
-    /// Of the REQUEST to come: who posted it, and unsuccessful tests.
+    /// Who posted the REQUEST to come, and unsuccessful tests.
     foreign: Option<u16>,
     tests: u64,
     /// Thread, begin of the post, and outcome: a rank that is killed between the writing of a REQUEST and the clearing of its entry

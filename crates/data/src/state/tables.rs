@@ -22,10 +22,10 @@ pub struct SpoolEvent {
     /// That posted the request; of calls the same.
     pub posted_by: u16,
     pub is_request: bool,
-    /// Of a call its operation, of a request its outcome.
+    /// The operation of a call, the outcome of a request.
     pub id: u32,
     pub receive: u32,
-    /// Of the call, or of that which ended the request.
+    /// Begin of the call, or of that which ended the request.
     pub begin: u64,
     pub duration: u64,
     pub post_begin: u64,
@@ -85,9 +85,9 @@ impl CollectiveOrder {
 #[derive(Debug, Default)]
 pub struct Tables {
     pub definitions: Definitions,
-    /// Of calls, by operation.
+    /// Counts of calls, by operation.
     pub calls: Vec<Count>,
-    /// Of requests, by outcome.
+    /// Counts of requests, by outcome.
     pub requests: Vec<Count>,
     /// By communicator.
     pub orders: FxHashMap<u32, CollectiveOrder>,
@@ -178,7 +178,7 @@ impl Tables {
         }
     }
 
-    /// Of what may be a collective.
+    /// Adds an event that may be a collective.
     fn classify(&mut self, event: &SpoolEvent) {
         let (operation, begin) = match event.is_request {
             true => match self.definitions.outcome(event.id) {

@@ -188,7 +188,7 @@ fn is_coloured() -> bool {
     std::io::stdout().is_terminal() && !no_color
 }
 
-/// Of the terminal that standard output is, else by COLUMNS; `None` where neither says.
+/// Columns of the terminal that standard output is, else by COLUMNS; `None` where neither says.
 #[allow(clippy::disallowed_methods)] // only asked what it is
 pub fn stdout_columns() -> Option<usize> {
     let stdout = std::io::stdout();

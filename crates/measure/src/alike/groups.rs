@@ -54,7 +54,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Of values that rise.
+    /// Takes values that rise.
     pub fn new(measure: Measure, sorted: &[f64], least: f64) -> Levels {
         let from = cuts(sorted, least).into_iter().map(|at| sorted[at]).collect();
         Levels { measure, from }

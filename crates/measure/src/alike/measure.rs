@@ -61,7 +61,7 @@ pub enum MeasureUnit {
 }
 
 impl Measure {
-    /// Of a report.
+    /// The measures of a report.
     pub const OF_TOTALS: [Measure; 12] = [
         Measure::Outside,
         Measure::Completing,
@@ -77,7 +77,7 @@ impl Measure {
         Measure::ReceivedBytes,
     ];
 
-    /// Of an overlap.
+    /// The measures of an overlap.
     pub const OF_OVERLAP: [Measure; 9] = [
         Measure::Completing,
         Measure::Blocked,

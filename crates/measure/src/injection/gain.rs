@@ -27,9 +27,9 @@ pub enum GainVerdict {
     Loss,
     /// Fewer than [`LEAST_SLOTS`] of an arm.
     NotEnoughSlots,
-    /// Of the whole program only: an iteration has parts of both arms.
+    /// Only for the whole program: an iteration has parts of both arms.
     IterationsTooLong,
-    /// Of a call site only: the policy leaves it out.
+    /// Only for a call site: the policy leaves it out.
     SwitchedOff,
 }
 

@@ -16,7 +16,7 @@ const RUNS: u64 = 400;
 struct Program {
     pairs: usize,
     compute: f64,
-    /// Of each iteration without injection; half as much at the begin of the run, and once more that at its end.
+    /// The wait of each iteration without injection; half as much at the begin of the run, and once more that at its end.
     wait: f64,
     /// What injection takes from each wait, and adds to the computation.
     gain: f64,

@@ -38,7 +38,7 @@ pub enum Shape {
 pub struct Prediction {
     /// From the first rank's entry, when all enter at once, until all are through.
     pub total_ns: f64,
-    /// Of it on the processor of a rank.
+    /// The part of it on the processor of a rank.
     pub processor_ns: f64,
 }
 

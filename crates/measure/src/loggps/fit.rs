@@ -208,7 +208,7 @@ struct Solution {
     segments: Vec<SegmentLines>,
 }
 
-/// Of one segment, nanoseconds and nanoseconds a byte.
+/// The lines of one segment, nanoseconds and nanoseconds a byte.
 #[derive(Default)]
 struct SegmentLines {
     send: Line,

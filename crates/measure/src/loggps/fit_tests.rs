@@ -10,7 +10,7 @@ struct Truth {
     receive: (f64, f64),
     gap: f64,
     gap_per_byte: f64,
-    /// Of a byte of a message by itself.
+    /// What a byte of a message takes by itself.
     wire: f64,
     handshake: f64,
 }

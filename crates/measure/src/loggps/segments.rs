@@ -19,7 +19,7 @@ pub struct SizePoint {
     pub receive: f64,
     /// g + (s - 1) G, and how many messages it is from.
     pub gap: Option<(f64, f64)>,
-    /// Of this size among the others; 1 unless resampled.
+    /// The weight of this size among the others; 1 unless resampled.
     pub weight: f64,
 }
 

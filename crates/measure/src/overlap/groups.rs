@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::found::{Blame, OverlapCell, Slices};
+use super::cells::{Blame, OverlapCell, Slices};
 use super::measured::{Measured, RankSums, SiteKey, SiteSums};
 use super::sums::{BlockingNumbers, OverlapNumbers, Sums};
 use lapscope_data::model::{Kind, Nanos, Rank};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::found::{Blame, OverlapCell, RankOverlaps, Slices};
+use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::{Kind, Nanos};
@@ -47,7 +47,7 @@ pub struct Measured {
     pub(super) ranks: BTreeMap<u32, RankSums>,
     pub(super) slices: Slices,
     pub(super) over_time: Vec<OverlapCell>,
-    /// Of ranks that recorded a part of the run: by slot and stage.
+    /// Sums of ranks that recorded a part of the run, by slot and stage.
     pub(super) slots: BTreeMap<SlotKey, OverlapCell>,
     pub(super) sites: FxHashMap<SiteKey, SiteSums>,
     pub(super) sizes: BTreeMap<(Kind, u8), Sums>,
@@ -58,7 +58,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Of no rank.
+    /// The sums of no rank.
     pub(super) fn nothing(slices: Slices) -> Measured {
         let over_time = vec![OverlapCell::default(); slices.count];
         Measured { slices, over_time, ..Measured::default() }

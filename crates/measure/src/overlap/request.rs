@@ -127,7 +127,7 @@ impl Life {
         (self.post + unsuccessful_tests + self.completion).max(0)
     }
 
-    /// Of a transfer that may take any time, so that nothing of it is known to be lost.
+    /// What is achieved of a transfer that may take any time, so that nothing of it is known to be lost.
     pub fn achieved_unmeasured(&self) -> Achieved {
         let own_cost = self.own_cost();
         let rest = (self.compute() + self.later_compute).clamp(0, own_cost);

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::found::OverlapCell;
+use super::cells::OverlapCell;
 use super::sums::Cause;
 
 /// Half the width of an interval that holds 95 % of what is normal, in standard deviations.
 const WIDTH: f64 = 1.96;
-/// Of fewer slots nothing is known of how they differ.
+/// With fewer slots nothing is known of how they differ.
 const FEWEST: usize = 5;
 
 /// A slot of the wall clock and the stage in which a rank recorded it: with probability 4^-stage.
@@ -36,7 +36,7 @@ pub struct Share {
 pub struct Sampled {
     /// Slots that were drawn, behind the part in which everything was recorded.
     pub slots: usize,
-    /// Of exposed and of blocked time, by cause.
+    /// Shares of exposed and of blocked time, by cause.
     pub exposed: BTreeMap<Cause, Share>,
     pub blocked: BTreeMap<Cause, Share>,
     /// Achieved overlap, of the reference time.

@@ -24,13 +24,13 @@ pub struct Sums {
     pub late_partner: i64,
     pub no_progress: i64,
     pub rest: i64,
-    /// Of all other requests, what may be lost: how long their transfers take is not known.
+    /// What may be lost of all other requests: how long their transfers take is not known.
     pub unmeasured_lost: i64,
     /// In the posting calls.
     pub post: i64,
     /// Shares of the completing calls.
     pub exposed: Exposure,
-    /// Of these what could at least, and at most, have been overlapped in the requests' own overlap windows.
+    /// What of these could at least, and at most, have been overlapped in the requests' own overlap windows.
     pub no_local_progress_low: i64,
     pub no_local_progress_high: i64,
 }
@@ -294,7 +294,7 @@ impl From<&BlockingSums> for BlockingNumbers {
 /// Sums over requests and blocking calls that have something in common; keys as in `lapscope overlap`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OverlapTimes {
-    /// Of so many requests a reference time is known; the next seven are sums over these.
+    /// So many requests have a known reference time; the next seven are sums over these.
     pub measured: u64,
     pub reference_ns: Nanos,
     pub achieved_low_ns: Nanos,

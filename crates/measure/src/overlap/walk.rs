@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::cells::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::exposure::{Exposure, ExposureBounds};
-use super::found::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, OtherSide, Sides};
@@ -31,7 +31,7 @@ pub(super) struct Walk<'a, W> {
     slices: Slices,
     found: RankOverlaps,
     later: Later<'a>,
-    /// Of the call that is being looked at.
+    /// Requests of the call that is being looked at.
     requests: Vec<EndedRequest>,
     common: CommonWindow,
 }

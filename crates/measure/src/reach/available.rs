@@ -9,8 +9,8 @@
 
 use serde::Serialize;
 
+use super::bounds::ConfidenceBounds;
 use super::order::AccessOrder;
-use super::seen::ConfidenceBounds;
 use super::site::SiteReach;
 
 impl ConfidenceBounds {
@@ -65,7 +65,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of a side that was not measured.
+    /// The profile of a side that was not measured.
     pub const UNKNOWN: Profile = Profile {
         order: AccessOrder::Unknown,
         all: ConfidenceBounds::UNKNOWN,
@@ -73,7 +73,7 @@ impl Profile {
         word: None,
     };
 
-    /// Of a side whose times are known.
+    /// The profile of a side whose times are known.
     pub fn exactly(order: AccessOrder, all: f64, word: f64, words: u64) -> Profile {
         let half = all + word * last(words) / 2.0;
         Profile {
@@ -144,10 +144,10 @@ impl Transfer {
     }
 
     /// Each datum sent once it is produced and waited for where it is consumed: all of t.
-    fn all_of_it(&self) -> OfData {
+    fn all_of_it(&self) -> DataTimes {
         match (self.at(0.0), self.at(0.5), self.at(1.0)) {
             // linear in i
-            (Some(first), Some(half), Some(last)) => OfData { worst: first.min(last), half },
+            (Some(first), Some(half), Some(last)) => DataTimes { worst: first.min(last), half },
             _ => self.in_random_order().unwrap_or_else(|| self.in_unknown_order()),
         }
     }
@@ -155,7 +155,7 @@ impl Transfer {
     /// Where one order says nothing of the other, the worst datum lies between one that is written last and read first, and
     /// that of one order for both. Its estimate is the median over all orders: of N points spread evenly over a rectangle of
     /// sides T_P N and T_C N, the one nearest to the corner has sqrt(2 ln 2 N T_P T_C).
-    fn in_random_order(&self) -> Option<OfData> {
+    fn in_random_order(&self) -> Option<DataTimes> {
         let (produce, consume) = (self.send.spread(self.words)?, self.receive.spread(self.words)?);
         let independent = self.independent();
         let nearest =
@@ -167,29 +167,29 @@ impl Transfer {
             high: least.high,
         };
         let half = produce.plus(consume).map(|spread| spread / 2.0);
-        Some(OfData { worst: independent.plus(above), half: independent.plus(half) })
+        Some(DataTimes { worst: independent.plus(above), half: independent.plus(half) })
     }
 
     /// All data have what all have on both sides; half of them what half have on one side and all on the other.
-    fn in_unknown_order(&self) -> OfData {
+    fn in_unknown_order(&self) -> DataTimes {
         let at_least = |low| ConfidenceBounds { low, ..ConfidenceBounds::UNKNOWN };
         let (send, receive) = (&self.send, &self.receive);
         let half = (send.half.low + receive.all.low).max(send.all.low + receive.half.low);
-        OfData { worst: at_least(self.independent().low), half: at_least(half) }
+        DataTimes { worst: at_least(self.independent().low), half: at_least(half) }
     }
 }
 
 /// Time available of a message: that of the worst datum, and what half of it has at least.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct OfData {
+pub struct DataTimes {
     pub worst: ConfidenceBounds,
     pub half: ConfidenceBounds,
 }
 
-impl OfData {
+impl DataTimes {
     /// One time for all data.
-    const fn all(time: ConfidenceBounds) -> OfData {
-        OfData { worst: time, half: time }
+    const fn all(time: ConfidenceBounds) -> DataTimes {
+        DataTimes { worst: time, half: time }
     }
 }
 
@@ -197,21 +197,21 @@ impl OfData {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Available {
     /// Each datum is sent once it is produced and waited for where it is consumed: all of t.
-    pub sent_while_produced: OfData,
+    pub sent_while_produced: DataTimes,
     /// All is sent when the last datum is produced, and is there before the first one is consumed: T_AP + T_AC.
-    pub sent_when_produced: OfData,
+    pub sent_when_produced: DataTimes,
     /// The same, and each datum is waited for where it is consumed: T_AP + T_AC + T_C C(i).
-    pub received_while_consumed: OfData,
+    pub received_while_consumed: DataTimes,
 }
 
 impl Available {
-    /// Of a concurrent program.
+    /// The time available in a concurrent program.
     pub fn concurrent(of: &Transfer) -> Available {
         let independent = of.independent();
         Available {
             sent_while_produced: of.all_of_it(),
-            sent_when_produced: OfData::all(independent),
-            received_while_consumed: OfData {
+            sent_when_produced: DataTimes::all(independent),
+            received_while_consumed: DataTimes {
                 worst: independent,
                 half: of.send.all.plus(of.receive.half),
             },
@@ -222,7 +222,7 @@ impl Available {
     /// that there may be.
     pub fn pipelined(of: &Transfer) -> Available {
         let first =
-            OfData::all(ConfidenceBounds { low: 0.0, estimate: Some(0.0), ..of.independent() });
+            DataTimes::all(ConfidenceBounds { low: 0.0, estimate: Some(0.0), ..of.independent() });
         Available {
             sent_while_produced: first,
             sent_when_produced: first,
@@ -233,10 +233,10 @@ impl Available {
     /// Where it is not known which of the two a program is.
     pub fn either(of: &Transfer) -> Available {
         let at_most = Available::concurrent(of);
-        let open = |of: OfData| {
+        let open = |of: DataTimes| {
             let open =
                 |time: ConfidenceBounds| ConfidenceBounds { low: 0.0, estimate: None, ..time };
-            OfData { worst: open(of.worst), half: open(of.half) }
+            DataTimes { worst: open(of.worst), half: open(of.half) }
         };
         Available {
             sent_while_produced: open(at_most.sent_while_produced),

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
+use super::bounds::LEAST_REQUESTS;
 use super::gain;
 use super::network::Network;
 use super::pairs::{Pairs, Profiles};
 use super::room::MoveRoom;
-use super::seen::LEAST_REQUESTS;
 use super::site::{CopiedBy, Movability, Note, ProgramCall, SiteReach, WaitReach, Worth};
 use super::sites::{group, Copied, SiteWatches};
 use super::transfers::Transfers;
@@ -33,7 +33,7 @@ pub struct Reach {
     /// Posts and blocking calls whose buffers were watched; where most was waited first.
     pub sites: Vec<SiteReach>,
     pub site_count: usize,
-    /// Of all sites, in the order of `sites`: those that are left out where only the first are shown count, too.
+    /// Verdicts on all sites, in the order of `sites`: those that are left out where only the first are shown count, too.
     #[serde(skip)]
     pub verdicts: Vec<Movability>,
     /// Who sends what to whom; `None` where no message of these sites was matched.

@@ -12,10 +12,10 @@
 //! Time in MPI is taken off: data that are needed after MPI_Barrier are needed at once. `simulated.rs` holds it against
 //! made-up programs: what is printed as 95 % holds the truth in nine of ten at least, in every order.
 
+use super::bounds::{median, median_of_words, ConfidenceBounds, LEAST_REQUESTS};
 use super::order::{find, AccessOrder, OrderEstimate};
-use super::seen::{median, median_of_words, ConfidenceBounds, LEAST_REQUESTS};
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Drawn words that are enough for a median without the ends, which have more than their share otherwise.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::bounds::ConfidenceBounds;
 use super::estimate::BufferTimes;
-use super::seen::ConfidenceBounds;
 use super::site::{Movability, SiteReach, WaitReach, Worth};
 use super::sites::SiteWatches;
 use super::transfers::{Transfer, Transfers};

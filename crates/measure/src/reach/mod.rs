@@ -6,6 +6,7 @@
 //! what was waited for it.
 
 pub mod available;
+pub mod bounds;
 pub mod document;
 pub mod estimate;
 mod gain;
@@ -14,7 +15,6 @@ pub mod order;
 pub mod pairs;
 pub mod pattern;
 pub mod room;
-pub mod seen;
 #[cfg(test)]
 mod simulated;
 pub mod site;

@@ -22,7 +22,7 @@ impl Network {
         self.transfers(1.0, bytes)
     }
 
-    /// Of so many messages, one after the other, that have `bytes` together.
+    /// Nanoseconds that so many messages take, one after the other, that have `bytes` together.
     pub fn transfers(&self, messages: f64, bytes: f64) -> f64 {
         messages * self.latency_ns + bytes / self.bytes_per_s * 1e9
     }
@@ -42,9 +42,9 @@ pub fn normalized_overlap(available: f64, transfer: f64) -> f64 {
 #[derive(Debug, Clone, Copy)]
 pub struct AlikeMessages {
     pub count: f64,
-    /// Of one of them.
+    /// Size of one of them.
     pub bytes: f64,
-    /// Of its worst datum, nanoseconds.
+    /// Time available of its worst datum, nanoseconds.
     pub available: f64,
 }
 

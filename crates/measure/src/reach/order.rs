@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::seen::LEAST_REQUESTS;
+use super::bounds::LEAST_REQUESTS;
 use lapscope_data::model::Side;
 use lapscope_trace::stats::Interval;
 use lapscope_trace::watched::words::{Buffer, Word};
@@ -42,7 +42,7 @@ impl OrderEstimate {
     }
 }
 
-/// Of all pairs this share is nearer than what can be told apart where all come at once.
+/// This share of all pairs is nearer than what can be told apart where all come at once.
 const MOST: f64 = 0.9;
 /// An agreement beyond that is an order; twelve pairs that all agree are beyond it.
 const ORDERED: f64 = 0.4;
@@ -57,7 +57,7 @@ const SOME_HITS: f64 = 8.0;
 struct Pairs {
     /// In order, less those that are not. Of sends the word with the longest time is first, of receives that with the shortest.
     agreeing: f64,
-    /// Of which it is known which came first.
+    /// Pairs of which it is known which came first.
     known: f64,
     /// Too near each other.
     near: f64,
@@ -175,7 +175,7 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_trace::watched::seen::TimeBounds;
+    use lapscope_trace::watched::bounds::TimeBounds;
     use lapscope_trace::watched::words::Word;
 
     /// Requests of which 4 words were drawn, that are touched at these times.

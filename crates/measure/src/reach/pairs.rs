@@ -17,9 +17,9 @@ use self::cells::{Collected, PairCell, PairKey};
 pub use self::networks::{Networks, Predicted, SmallCollectives, LOSS};
 pub use self::sums::{Granularities, SizeRow, Sum};
 use super::available::{hidden_behind_consumption, Available, Profile, Transfer};
+use super::bounds::ConfidenceBounds;
 use super::network::Network;
 use super::pattern::{Pattern, Votes};
-use super::seen::ConfidenceBounds;
 use super::site::SiteReach;
 use crate::reference::{Estimate, Reference};
 use lapscope_data::model::Side;
@@ -33,11 +33,11 @@ const SIMILAR: f64 = 4.0;
 
 /// When the data of sites are ready and needed, by the sizes of their buffers.
 #[derive(Debug, Default)]
-pub struct Profiles(FxHashMap<(SiteId, Side), Vec<OfSizes>>);
+pub struct Profiles(FxHashMap<(SiteId, Side), Vec<SizedProfile>>);
 
 /// The profile of the buffers of a site from a smallest to a largest size in bytes.
 #[derive(Debug, Clone, Copy)]
-struct OfSizes {
+struct SizedProfile {
     least: u64,
     most: u64,
     profile: Profile,
@@ -48,12 +48,12 @@ impl Profiles {
     pub fn new(of: impl IntoIterator<Item = (SiteId, Side, (u64, u64), Profile)>) -> Profiles {
         let mut profiles = Profiles::default();
         for (site, side, (least, most), profile) in of {
-            profiles.0.entry((site, side)).or_default().push(OfSizes { least, most, profile });
+            profiles.0.entry((site, side)).or_default().push(SizedProfile { least, most, profile });
         }
         profiles
     }
 
-    /// Of sites of which enough was seen.
+    /// Takes sites of which enough was seen.
     pub fn from_sites(sites: &[SiteReach]) -> Profiles {
         Profiles::new(sites.iter().filter_map(|site| {
             let bytes = (site.min_bytes, site.max_bytes);
@@ -65,9 +65,9 @@ impl Profiles {
         self.0.contains_key(&(site, side))
     }
 
-    /// Of the buffers whose size is nearest, if it is near.
+    /// The profile of the buffers whose size is nearest, if it is near.
     fn get(&self, site: SiteId, side: Side, bytes: u64) -> Option<Profile> {
-        let distance = |&OfSizes { least, most, .. }: &OfSizes| {
+        let distance = |&SizedProfile { least, most, .. }: &SizedProfile| {
             let ratio = |a: u64, b: u64| a.max(1) as f64 / b.max(1) as f64;
             ratio(least, bytes).max(ratio(bytes, most)).max(1.0)
         };
@@ -115,9 +115,9 @@ pub struct PairRow {
     pub pattern: Pattern,
     /// Messages of these sites, of all sizes, that tell.
     pub votes: Votes,
-    /// Of one message.
+    /// Time available of one message.
     pub available_ns: Available,
-    /// Of one message of their mean size; `None`: nothing near it was measured.
+    /// Transfer time of one message of their mean size; `None`: nothing near it was measured.
     pub transfer_ns: Option<TransferTime>,
     /// Available time of the worst datum over transfer time; from 1 on, all of the transfer can be hidden.
     pub normalized_overlap: Option<Granularities<ConfidenceBounds>>,

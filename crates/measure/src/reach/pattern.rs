@@ -48,9 +48,9 @@ pub struct TimedMessage {
 pub struct Traffic<'t> {
     /// In the order of their posts.
     pub messages: Vec<TimedMessage>,
-    /// Of each rank: begins of its collectives, in order.
+    /// Begins of each rank's collectives, in order.
     pub collectives: Vec<Vec<i64>>,
-    /// Of each rank: when it was inside MPI.
+    /// When each rank was inside MPI.
     pub presence: Vec<&'t Presence>,
 }
 

@@ -1,9 +1,9 @@
 //! Estimates of programs that were made up: what is said must hold what is true.
 
+use super::bounds::ConfidenceBounds;
 use super::estimate::{estimate, BufferTimes};
-use super::seen::ConfidenceBounds;
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Numbers that are the same each time (xorshift64*, Vigna 2016).
@@ -94,7 +94,7 @@ impl Program {
 
 const RUNS: usize = 200;
 
-/// Of many runs those in which something is said of all, of half and of a word, and those in which that holds the truth.
+/// Counts, of many runs, those in which something is said of all, of half and of a word, and those in which that holds the truth.
 fn runs_that_tell(program: Program) -> [(usize, usize); 3] {
     let mut numbers = Numbers(0x5EED_0F1A_B5C0_BE01);
     let mut runs = [(0, 0); 3];

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::bounds::ConfidenceBounds;
 use super::order::OrderEstimate;
-use super::seen::ConfidenceBounds;
 use super::who::TouchedBy;
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;
@@ -42,11 +42,11 @@ pub enum Note {
     TooFew { requests: u64, needed: u64 },
     /// On these ranks threads ran that were not watched: what they touched was not seen, so that reaches are upper bounds.
     OthersMayTouch { ranks: u64 },
-    /// Of the words, those on the stack, which other functions may have used behind their function's return.
+    /// The share of the words on the stack, which other functions may have used behind their function's return.
     OnStack { share: f64 },
-    /// Of the words, those of datatypes with gaps: only first and last bytes of elements were watched.
+    /// The share of the words of datatypes with gaps: only first and last bytes of elements were watched.
     Sparse { share: f64 },
-    /// Of the words, those that were written so often that they were let go: their reach is an upper bound.
+    /// The share of the words that were written so often that they were let go: their reach is an upper bound.
     Often { share: f64 },
     /// Of the words, those that nobody touched while they were watched: their reach is a lower bound. Of these, those whose buffer another
     /// call took.
@@ -145,7 +145,7 @@ pub struct Worth {
     pub transfers: u64,
     /// What one takes undisturbed, a mean; `None`: not known.
     pub reference_ns: Option<Nanos>,
-    /// Of that, what lies within the reach of all of the buffer: a fraction between 0 and 1.
+    /// The part of that which lies within the reach of all of the buffer: a fraction between 0 and 1.
     pub hides: Option<ConfidenceBounds>,
     /// What the program was inside calls that block, or complete these requests, summed over ranks; all sizes of the site together.
     pub exposed_ns: Nanos,

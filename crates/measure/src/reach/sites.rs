@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bounds::{median, ConfidenceBounds};
 use super::estimate::{estimate, BufferTimes};
-use super::seen::{median, ConfidenceBounds};
 use lapscope_data::model::{LetGo, Rank, Side, WatchResult};
 use lapscope_data::places::{InstructionId, SiteId};
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::Buffer;
 use lapscope_trace::watched::{Touch, Watched, WatchedWord};
 

@@ -14,7 +14,7 @@ use lapscope_trace::{Direction, Operation, RankTrace, Trace};
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Transfer {
     pub count: u64,
-    /// Of them those with a reference time, and the sum of these times.
+    /// Those of them with a reference time, and the sum of these times.
     pub known: u64,
     pub reference: Nanos,
 }

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bounds::ConfidenceBounds;
 use super::estimate::BufferTimes;
 use super::gain::at_most;
-use super::seen::ConfidenceBounds;
 use super::site::{Movability, ProgramCall, SiteReach, WaitReach};
 use super::transfers::Transfers;
 use lapscope_data::model::{Nanos, Side};

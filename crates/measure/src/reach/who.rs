@@ -21,9 +21,9 @@ pub struct TouchedBy {
     /// The instruction and what it was inlined into and called from, innermost first, as far as that is certain.
     pub frames: Vec<FrameName>,
     pub words: u64,
-    /// Of the words that were touched.
+    /// Share of the words that were touched.
     pub share: f64,
-    /// Of the buffers, those whose worst watched word it touched: first behind the completion, or last before the post.
+    /// Share of the buffers whose worst watched word it touched: first behind the completion, or last before the post.
     pub decisive_share: f64,
 }
 

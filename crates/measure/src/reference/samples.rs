@@ -60,7 +60,7 @@ impl Reference {
 }
 
 impl Samples {
-    /// Of the ranks in the trace's focus, from those operations that `counts` says yes to.
+    /// Collects samples of the ranks in the trace's focus, from those operations that `counts` says yes to.
     pub fn collect(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Samples {
         let processors =
             Processors { trace, is_never_known: share(trace).is_some() && !trace.is_starved() };
@@ -177,7 +177,7 @@ fn hash_of((world, identity, ordinal): CommKey, number: u32) -> u64 {
         .fold(world as u64, |hash, part| scramble(hash ^ part))
 }
 
-/// Of the time in which ranks could have run that in which they had a processor, where it was little.
+/// Share of the time in which ranks could have run in which they had a processor, where it was little.
 fn share(trace: &Trace) -> Option<f64> {
     let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
     processor_share(&infos)

@@ -18,7 +18,7 @@ pub fn is_of_sharing(operation: &Operation) -> bool {
 /// Messages between two ranks that were on their way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AtOnce {
-    /// Of each.
+    /// Size of each.
     pub bytes: u64,
     /// In each direction.
     pub messages: u32,

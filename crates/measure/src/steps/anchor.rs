@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Anchor {
     pub path: Path,
-    /// Of its visits those that begin a burst.
+    /// Only those of its visits count that begin a burst.
     pub is_burst: bool,
 }
 
-/// Of fewer steps nothing is known.
+/// With fewer steps nothing is known.
 pub(super) const FEWEST: usize = 5;
 /// A place that is visited in at most the first part of steps is rare, and one in at least the second belongs to each: of what
 /// lies between, steps are no steps.
@@ -40,7 +40,7 @@ const SOME: f64 = 0.1;
 /// Rare segments that are so many times as long, and so much of the time, are what an outer loop does.
 const LONG: i64 = 5;
 const MUCH: f64 = 0.4;
-/// Of a typical step's computation in one go.
+/// Part of a typical step's computation in one go.
 const AS_MUCH: f64 = 0.6;
 /// Of segments in which the same is rare at least this part is as long as two steps where that takes the place of a step.
 const MOST_DOUBLE: f64 = 0.7;

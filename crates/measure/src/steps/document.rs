@@ -76,7 +76,7 @@ pub struct Duration {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Exposed {
     pub typical_ns: Nanos,
-    /// Of the step's duration.
+    /// Share of the step's duration.
     pub typical_share: f64,
     pub worst_ns: Nanos,
     pub worst_share: f64,
@@ -88,7 +88,7 @@ pub struct Exposed {
 pub struct Hidden {
     pub typical_low: f64,
     pub typical_high: f64,
-    /// Of the step with the least.
+    /// The low bound of the step with the least.
     pub worst_low: f64,
     pub worst_high: f64,
     pub worst_step: u64,
@@ -103,7 +103,7 @@ pub struct StepRow {
     /// Since the first rank's MPI_Init returned: the first begin and the last end.
     pub begin_ns: Nanos,
     pub end_ns: Nanos,
-    /// Of one step, the mean.
+    /// Mean duration of one step.
     pub duration_ns: Nanos,
     pub longest_ns: Nanos,
     pub longest_step: u64,
@@ -115,7 +115,7 @@ pub struct StepRow {
 /// Sums over ranks.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct StepNumbers {
-    /// Of completing and blocking calls.
+    /// Exposed time of completing and blocking calls.
     pub exposed_ns: Nanos,
     pub exposed_late_partner_ns: Nanos,
     pub exposed_no_remote_progress_ns: Nanos,
@@ -224,7 +224,7 @@ impl Steps {
     }
 }
 
-/// Of the run time of the ranks that made them, on average.
+/// Share of the run time of the ranks that made them, on average.
 fn share(cells: &[(u64, &StepCell)], per: u64, trace: &Trace) -> f64 {
     let ns: i64 = cells.iter().map(|(_, cell)| cell.ns).fold(0, i64::saturating_add);
     let ranks = cells.iter().map(|(_, cell)| cell.times.div_ceil(per)).max().unwrap_or(0);
@@ -311,7 +311,7 @@ fn hidden(cells: &[(u64, &StepCell)], per: u64) -> Option<Hidden> {
 }
 
 impl RegionRow {
-    /// Of all regions, those first in which most time was spent.
+    /// All regions, those first in which most time was spent.
     pub fn all(sums: &StepSums, trace: &Trace) -> Vec<RegionRow> {
         let row = |(name, region): (&String, &RegionSums)| RegionRow {
             name: name.clone(),

@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use lapscope_trace::stats::median;
 
-/// Of fewer steps nothing is said.
+/// With fewer steps nothing is said.
 const FEWEST: usize = 8;
 /// Steps are put into at most so many groups: all pairs are looked at.
 const MOST: usize = 512;
-/// Of less nothing is said, as a fraction of a step.
+/// A smaller drift is not worth saying, as a fraction of a step.
 const WORTH_SAYING: f64 = 0.05;
 /// Half the width of an interval that holds 95 % of what is normal, in standard deviations.
 const WIDTH: f64 = 1.96;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use lapscope_trace::stats::scramble;
 
-    /// Of about 1000 with noise of a tenth, and `trend` more at the end.
+    /// Durations of about 1000 with noise of a tenth, and `trend` more at the end.
     fn durations(steps: usize, trend: f64) -> Vec<f64> {
         let noise = |step: usize| (scramble(step as u64) % 200) as f64 - 100.0;
         let of = |step: usize| 1000.0 + noise(step) + trend * step as f64 / (steps - 1) as f64;

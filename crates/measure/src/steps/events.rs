@@ -110,7 +110,7 @@ impl Tree {
 pub(super) struct Events {
     pub list: Vec<StepEvent>,
     pub tree: Tree,
-    /// Of each event the time outside all of them before it, nanoseconds: unlike time inside, it does not depend on others.
+    /// Time outside all events before each, nanoseconds: unlike time inside, it does not depend on others.
     outside: Vec<i64>,
 }
 

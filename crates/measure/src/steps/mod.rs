@@ -123,7 +123,7 @@ pub struct StepCounts {
 }
 
 impl StepCounts {
-    /// Of the focus of a trace; `asked`: the first and the last of so many steps.
+    /// Counts the steps of the focus of a trace; `asked`: the first and the last of so many steps.
     pub fn count(trace: &Trace, rule: &StepRule, asked: Option<(u64, u64, u64)>) -> StepCounts {
         let places: Vec<usize> = trace.focus().collect();
         let of_rank = |place: usize| {

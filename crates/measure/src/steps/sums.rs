@@ -11,7 +11,7 @@ use crate::overlap::request::Achieved;
 use crate::overlap::witness::{Waited, Witness};
 use lapscope_trace::{Half, Trace};
 
-/// Of more steps as many are put together as make no more rows than this.
+/// Most rows; where there are more steps, as many are put together as that takes.
 const MOST_CELLS: u64 = 4_096;
 
 /// Time of calls by cause, and what of requests with a reference time was overlapped. Nanoseconds.
@@ -189,7 +189,7 @@ pub struct Stepper<'a> {
 }
 
 impl<'a> Stepper<'a> {
-    /// Of the steps that `plan` says, where there is one.
+    /// Sums the steps that `plan` says, where there is one.
     pub fn new(trace: &'a Trace, rank: usize, plan: Option<&Plan>) -> Stepper<'a> {
         let boundaries = |plan: &Plan| plan.rule.boundaries(trace, rank);
         let is_one = |plan: &&Plan, steps: &Vec<(i64, i64)>| steps.len() as u64 == plan.count;

@@ -9,7 +9,7 @@ const MOST: f64 = 0.9;
 /// Bursts are of the same number of visits but for this part, and so is the part of gaps that may be anything.
 const UNLIKE: f64 = 0.05;
 const ANYTHING: usize = 50;
-/// Of fewer bursts nothing is known.
+/// With fewer bursts nothing is known.
 const FEWEST: usize = 5;
 
 /// The visits that begin bursts: a place in a loop over neighbours or dimensions is visited many times with hardly any computation

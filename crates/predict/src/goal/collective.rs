@@ -18,7 +18,7 @@ pub struct CollectiveStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     pub rounds: Vec<Vec<CollectiveStep>>,
-    /// Of all its messages.
+    /// The tag of all its messages.
     pub tag: u64,
 }
 

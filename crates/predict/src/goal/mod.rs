@@ -81,7 +81,7 @@ struct Schedule<'a> {
     labels: u64,
 }
 
-/// Of the operation that an endpoint ends with.
+/// The label of the operation that an endpoint ends with.
 fn label(half: &Half<'_>) -> String {
     format!("m{}", half.index)
 }

@@ -103,7 +103,7 @@ impl Durations {
         all
     }
 
-    /// Of a request, what was measured of it, else of the blocking call.
+    /// What a request was measured to take, where it was measured, else what the blocking call was.
     fn get(&self, key: CollectiveClass) -> i64 {
         let (call, is_request, ranks, class) = key;
         let of = |is_request| self.means.get(&(call, is_request, ranks, class));

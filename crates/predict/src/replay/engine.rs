@@ -20,7 +20,7 @@ pub(super) const NEVER: i64 = i64::MAX;
 /// What a replay is made under besides its network.
 #[derive(Debug, Clone, Default)]
 pub struct Conditions {
-    /// Of each rank: computation as a multiple of the recorded one.
+    /// Computation of each rank as a multiple of the recorded one.
     pub compute: Vec<f64>,
     /// Whether what recording took is left in.
     pub keeps_recording: bool,
@@ -99,7 +99,7 @@ pub(super) struct RankState {
     pub compute: i64,
     pub overhead: i64,
     pub wait: i64,
-    /// Of the first thread, and of all.
+    /// The end of the first thread, and of all.
     pub first_end: i64,
     pub end: i64,
 }

@@ -29,7 +29,7 @@ const EAGER: u64 = 4_096;
 const SAMPLE: usize = 100_000;
 
 impl Usual {
-    /// Of a run whose ranks had processors all the time nothing is needed.
+    /// Measures a run. One whose ranks had processors all the time needs nothing.
     pub fn measure(trace: &Trace) -> Usual {
         if !trace.is_starved() {
             return Usual::default();

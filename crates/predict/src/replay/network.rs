@@ -12,7 +12,7 @@ pub struct LocalityNetwork {
     pub latency: f64,
     /// Bytes and times, both rising. Between them linear, beyond the last by `gap_per_byte`.
     pub points: Vec<(f64, f64)>,
-    /// Of the largest sizes, nanoseconds a byte: G.
+    /// Nanoseconds a byte of the largest sizes: G.
     pub gap_per_byte: f64,
     /// The largest message that needs no receive.
     pub eager_limit: u64,

@@ -29,7 +29,8 @@ pub struct RankOutcome {
     /// Calls that have their recorded duration, from begin to end.
     pub other_calls: Vec<(i64, i64)>,
     pub end: i64,
-    /// Of the first thread: outside MPI; in calls without waiting; waiting, at last for the other threads to end. Together from the return of MPI_Init to `end`.
+    /// Time of the first thread: outside MPI; in calls without waiting; waiting, at last for the other threads to end.
+    /// Together from the return of MPI_Init to `end`.
     pub compute: i64,
     pub overhead: i64,
     pub wait: i64,
@@ -68,7 +69,7 @@ pub struct Stuck {
     pub rank: u32,
     pub thread: u16,
     pub since: i64,
-    /// Of the call that it is in.
+    /// The call that it is in.
     pub call: u32,
     /// The first of its endpoints that will not be complete.
     pub endpoint: u32,

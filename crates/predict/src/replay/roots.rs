@@ -47,7 +47,7 @@ pub struct DelayCause {
     pub delayed_ranks: usize,
 }
 
-/// Of a run that never ends there are none. `top`: as many causes, 0 for all.
+/// Finds the causes that others waited for; a run that never ends has none. `top`: as many causes, 0 for all.
 pub fn roots(trace: &Trace, program: &Program, outcome: &Outcome, top: usize) -> Roots {
     let Some(run) = outcome.run_ns(trace) else { return Roots::default() };
     let timeline = Timeline::new(trace, program, outcome);

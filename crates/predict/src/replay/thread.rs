@@ -31,7 +31,7 @@ pub(super) struct ThreadState {
     /// Place in `polls` of the program.
     pub poll: u32,
     pub entered: i64,
-    /// Of the call that it is in.
+    /// The call that it is in.
     pub call: u32,
     pub endpoint: u32,
     pub cost: i64,

@@ -180,7 +180,7 @@ impl ThreadTimes<'_> {
         self.begins.len()
     }
 
-    /// Of the call of a step.
+    /// When the call of a step begins.
     pub fn begin(&self, index: usize) -> i64 {
         self.begins[index]
     }

@@ -21,7 +21,7 @@ pub struct RunTimeBounds {
     pub recorded_ns: Nanos,
     /// The run replayed with nothing changed.
     pub identity_ns: Nanos,
-    /// Of `identity_ns` against `recorded_ns`, as a share of the latter.
+    /// Difference of `identity_ns` from `recorded_ns`, as a share of the latter.
     pub identity_error: f64,
     /// The same of calls that the model was not fitted to: [`Fitted::held_out_error`](super::fit::Fitted); `None`: too few calls.
     pub held_out_error: Option<f64>,

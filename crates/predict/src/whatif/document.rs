@@ -33,7 +33,7 @@ impl WhatIf {
     }
 }
 
-/// Of the replay of the run as it was, and of calls that the model was not fitted to.
+/// The larger error: that of the replay of the run as it was, or that of calls that the model was not fitted to.
 pub(super) fn larger(identity: f64, held_out: Option<f64>) -> f64 {
     held_out.unwrap_or(0.0).abs().max(identity.abs())
 }
@@ -41,7 +41,7 @@ pub(super) fn larger(identity: f64, held_out: Option<f64>) -> f64 {
 /// The run as it was.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recorded {
-    /// Of the first rank, as in a report.
+    /// The command of the first rank, as in a report.
     pub command: String,
     pub mpi_library: String,
     pub ranks: usize,
@@ -70,13 +70,13 @@ pub struct Model {
     pub notes: Vec<String>,
 }
 
-/// Of messages between the ranks of a locality.
+/// What the model has for messages between the ranks of a locality.
 #[derive(Debug, Clone, Serialize)]
 pub struct LocalityModel {
     pub locality: Locality,
     pub messages: u64,
     pub latency_ns: Nanos,
-    /// Of the largest messages; `None`: too few sizes.
+    /// The bandwidth of the largest messages; `None`: too few sizes.
     pub bandwidth_bytes_per_second: Option<f64>,
     /// `None`: all messages are eager as far as the run shows.
     pub eager_limit_bytes: Option<u64>,
@@ -98,7 +98,7 @@ pub struct ScenarioResult {
     /// The least and the most under networks that fit the run about as well; `None`: it has this one alone.
     pub run_low_ns: Option<Nanos>,
     pub run_high_ns: Option<Nanos>,
-    /// Of `run_ns` of the identity replay's run time; negative is faster.
+    /// Change of `run_ns`, as a share of the identity replay's run time; negative is faster.
     pub change: Option<f64>,
     /// `run_ns` of the identity replay against the recorded one, as a share of the recorded one, and the same of exposed time as a
     /// share of the recorded run time of all ranks: the error to reckon with.
@@ -216,7 +216,7 @@ pub struct Blocked {
     pub site: Option<FrameName>,
     /// Whom it waits for.
     pub waits_for: Vec<Rank>,
-    /// Of the message that it waits for.
+    /// Size of the message that it waits for.
     pub bytes: Option<u64>,
     pub tag: Option<i64>,
 }

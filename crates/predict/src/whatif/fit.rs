@@ -29,7 +29,7 @@ const DAMPING: f64 = 0.7;
 /// A run does not tell a message that takes long and is overlapped from one that does not and is not.
 const CALIBRATED: (f64, f64) = (0.7, 1.4);
 const OF_RUN: (f64, f64) = (0.25, f64::INFINITY);
-/// Of a pipelined message so many bytes at least are under way between its ends: a piece, and the sockets' buffers.
+/// So many bytes of a pipelined message at least are under way between its ends: a piece, and the sockets' buffers.
 const PIECE: f64 = 131_072.0;
 /// A choice is certain when the next best is off by this much more.
 const CERTAIN: f64 = 1.2;
@@ -225,8 +225,8 @@ impl Fitting<'_> {
         replay(self.trace, self.program, network, &conditions, self.durations)
     }
 
-    /// Of single waits, and of their sum and the run time: what is too long in one place does not make up for another one, and a
-    /// model that is right on the whole is better than one that is not.
+    /// Distance in single waits, and in their sum and the run time: what is too long in one place does not make up for
+    /// another one, and a model that is right on the whole is better than one that is not.
     fn distance(&self, network: &Network) -> Distance {
         self.distance_of(&self.replay(network))
     }

@@ -1,6 +1,5 @@
 //! What would be: a recorded run replayed under scenarios, with the error of the replay beside each answer.
 
-pub mod answer;
 pub mod bounds;
 #[cfg(test)]
 mod chain_tests;
@@ -9,6 +8,7 @@ pub mod file;
 pub mod fit;
 pub mod network;
 pub mod paths;
+pub mod predictor;
 pub mod replayer;
 pub mod standard;
 pub mod standstill;

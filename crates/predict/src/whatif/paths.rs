@@ -90,7 +90,7 @@ fn kind(stretch: Stretch) -> PathKind {
 pub(super) struct NamedSites<'a> {
     pub trace: &'a Trace,
     pub names: &'a mut dyn NameFrames,
-    /// Of the run, for shares.
+    /// Length of the run, for shares.
     pub length: Nanos,
 }
 

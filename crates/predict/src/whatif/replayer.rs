@@ -31,7 +31,7 @@ pub struct Replayer {
     durations: Durations,
     /// How far calls can be moved that a scenario moves.
     pub room: MoveRoom,
-    /// Of each rank, as recorded: a replay changes them.
+    /// Observations of each rank, as recorded: a replay changes them.
     observations: Vec<Vec<Observation>>,
     /// Likewise, and when MPI_Finalize was entered.
     starvation: Vec<(Starvation, i64)>,

@@ -166,7 +166,7 @@ impl KnobValue {
         }
     }
 
-    /// Of the same kind; three digits are enough.
+    /// A value of the same kind; three digits are enough.
     fn at(self, number: f64) -> KnobValue {
         let round: f64 = format!("{number:.2e}").parse().unwrap_or(number);
         match self {

@@ -27,7 +27,7 @@ impl Circumstances {
         Circumstances::new(trace.ranks.iter().map(|rank| rank.info()), databases)
     }
 
-    /// Of a run of these ranks.
+    /// The circumstances of a run of these ranks.
     ///
     /// # Errors
     /// The first file cannot be read.

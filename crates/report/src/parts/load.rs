@@ -62,7 +62,7 @@ impl Run {
         })
     }
 
-    /// Of the files whose first rank is in the focus: each file is summed once.
+    /// Sums of the files whose first rank is in the focus: each file is summed once.
     fn sums(&self, focus: &[u32], known: &EarlierStages) -> Result<Partial, Vec<DbError>> {
         let facts = focus.iter().map(|&place| &self.survey.facts[place as usize]);
         let first = facts.filter(|facts| facts.is_first);

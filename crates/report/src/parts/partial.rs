@@ -53,7 +53,7 @@ pub struct Question {
     pub known: Arc<EarlierStages>,
 }
 
-/// Of collectives and messages.
+/// What collectives and messages were matched to.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Matches {
     pub meetings: Meetings,

@@ -41,7 +41,7 @@ struct StageRequest<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Said {
+enum EngineReply {
     /// The engine is there.
     Ready,
     /// Parts of the stage that were done.
@@ -111,8 +111,8 @@ impl Remote {
         };
         let mut remote = Remote { child, requests, answers, directory, asked: 0 };
         match remote.listen() {
-            Ok(Said::Ready) => Ok(remote),
-            Ok(Said::Failed(why)) => bail!("--engine {engine}: {why}"),
+            Ok(EngineReply::Ready) => Ok(remote),
+            Ok(EngineReply::Failed(why)) => bail!("--engine {engine}: {why}"),
             Ok(_) => bail!("--engine {engine}: another version of lapscope's Python package answers"),
             Err(error) => Err(error.context(format!(
                 "--engine {engine}: {} has no lapscope package with Dask; install it: pip install 'lapscope[dask]', or name the \
@@ -122,7 +122,7 @@ impl Remote {
         }
     }
 
-    fn listen(&mut self) -> Result<Said> {
+    fn listen(&mut self) -> Result<EngineReply> {
         let mut line = String::new();
         if self.answers.read_line(&mut line).context("the engine cannot be heard")? == 0 {
             let status = self.child.wait().map(|status| status.to_string()).unwrap_or_default();
@@ -150,10 +150,10 @@ impl Engine for Remote {
         progress.expect(parts.len() as u64);
         loop {
             match self.listen()? {
-                Said::Ready => {}
-                Said::Done(parts) => progress.add(parts),
-                Said::Answered => break,
-                Said::Failed(why) => bail!("{why}"),
+                EngineReply::Ready => {}
+                EngineReply::Done(parts) => progress.add(parts),
+                EngineReply::Answered => break,
+                EngineReply::Failed(why) => bail!("{why}"),
             }
         }
         let answer = std::fs::File::open(&answered).context("an answer cannot be read")?;

@@ -6,7 +6,7 @@ use anyhow::{bail, ensure, Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Of questions and partial results; raised when either changes.
+/// The format of questions and partial results; raised when either changes.
 pub const FORMAT: u32 = 2;
 
 #[derive(Serialize)]

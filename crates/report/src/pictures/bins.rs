@@ -21,7 +21,7 @@ pub struct RankBin {
     pub first: Rank,
     pub last: Rank,
     pub ranks: usize,
-    /// Of its first rank.
+    /// The host of its first rank.
     pub host: String,
     /// Hosts in it.
     pub hosts: usize,

@@ -16,7 +16,7 @@ pub struct Heat {
     pub slices: usize,
     /// What the ranks of a bin ran in a slice, summed; nothing before their MPI_Init returned and behind their end.
     pub run_ns: Vec<Nanos>,
-    /// Of that in MPI calls that waited or blocked, by cause in the order of [`Cause::ALL`].
+    /// The part of that in MPI calls that waited or blocked, by cause in the order of [`Cause::ALL`].
     pub exposed_ns: Vec<ByCause>,
     /// The largest share that is exposed in a place of the grid.
     pub worst: Option<Worst>,

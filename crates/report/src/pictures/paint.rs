@@ -115,7 +115,7 @@ impl Witness for Painter<'_> {
 }
 
 impl Drawn {
-    /// Of [`SLICES`] equal parts of the run the one with most exposed time: its begin and end on the run's clock. `None`: there
+    /// The one of [`SLICES`] equal parts of the run with most exposed time: its begin and end on the run's clock. `None`: there
     /// was no exposed time.
     pub fn costliest_slice(&self, trace: &Trace) -> Option<(i64, i64)> {
         let exposed = |slice: usize| {

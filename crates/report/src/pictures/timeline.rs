@@ -84,7 +84,7 @@ pub struct Track {
 pub struct CallSpan {
     pub begin_ns: Nanos,
     pub end_ns: Nanos,
-    /// Of the longest of its calls.
+    /// The place of the longest of its calls.
     pub place: u32,
     pub calls: u32,
     /// Inside MPI in it; all of it where it is one call.

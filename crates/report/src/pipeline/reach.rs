@@ -9,7 +9,7 @@ use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
-use lapscope_measure::overlap::{measure, EagerLimits, OverlapOptions, ReferenceSays};
+use lapscope_measure::overlap::{measure, EagerLimits, OverlapOptions, ReferenceNotes};
 use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reach::network::Network;
 use lapscope_measure::reference::Reference;
@@ -23,12 +23,13 @@ pub struct ReachDocument {
     pub run: String,
     pub problems: Vec<Problem>,
     pub watching: Watching,
-    pub reference: ReferenceSays,
+    pub reference: ReferenceNotes,
     /// `None`: no buffer was watched.
     pub reach: Option<Reach>,
 }
 
-/// Of the requests of these ranks; of all where none is named. `networks` are asked what the run would take on them.
+/// Builds the document for the requests of these ranks, of all where none is named. `networks` are asked what the run
+/// would take on them.
 ///
 /// # Errors
 /// No file of the run can be read, or it has none of these ranks.
@@ -55,7 +56,7 @@ pub fn build(
     let mut problems = watching.problems();
     problems.extend(open.problems(&[]));
     problems.extend(module_problems(open.symbols.troubles()));
-    let reference = ReferenceSays { description: reference.describe(), notes };
+    let reference = ReferenceNotes { description: reference.describe(), notes };
     let (json_version, run) = (JSON_VERSION, open.name());
     Ok(ReachDocument { json_version, run, problems, watching, reference, reach })
 }

@@ -91,7 +91,7 @@ impl InParts {
 }
 
 impl View {
-    /// Of a run that was read.
+    /// The view of a run that was read.
     pub fn whole(trace: Trace) -> View {
         View { trace, stretch: None, steps: None, parts: None }
     }

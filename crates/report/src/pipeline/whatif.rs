@@ -15,8 +15,8 @@ use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_predict::replay::injected::Injected;
 use lapscope_predict::replay::scenario::Scenario;
-use lapscope_predict::whatif::answer::ResultWriter;
 use lapscope_predict::whatif::document::WhatIf;
+use lapscope_predict::whatif::predictor::Predictor;
 use lapscope_predict::whatif::replayer::Replayer;
 use lapscope_predict::whatif::sweep::SweepRequest;
 use lapscope_trace::{injected, Trace};
@@ -53,7 +53,7 @@ pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     progress.expect(steps * replays as u64);
     let name = open.name();
     let (mut answers, identity, mut model) =
-        ResultWriter::new(replayer, (name.clone(), asked.top), &mut open.symbols);
+        Predictor::new(replayer, (name.clone(), asked.top), &mut open.symbols);
     progress.add(3 * steps);
     model.notes.append(&mut notes);
     let recorded = answers.recorded();

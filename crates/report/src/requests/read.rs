@@ -10,7 +10,7 @@ use super::top::Top;
 use super::{is_wanted_call, Filter, Request, RequestRanking};
 use lapscope_data::db::{scan_rows, Database, DbError, FileDefinitions};
 use lapscope_data::model::{Bytes, CallRow, Kind, Nanos, Rank, RankKey};
-use lapscope_data::places::{CallPathId, OfFile};
+use lapscope_data::places::{CallPathId, PlacesOfFile};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ struct RankingFields {
 /// of the wanted ones are kept.
 pub struct Requests<'a> {
     database: &'a Database,
-    of_file: OfFile<'a>,
+    of_file: PlacesOfFile<'a>,
     definitions: &'a FileDefinitions,
     ranks: FxHashMap<RankKey, Rank>,
     /// When MPI_Init returned.
@@ -84,7 +84,7 @@ impl<'a> Requests<'a> {
     /// [`DbError::Damaged`].
     pub fn new(
         database: &'a Database,
-        of_file: OfFile<'a>,
+        of_file: PlacesOfFile<'a>,
         definitions: &'a FileDefinitions,
         filter: &Filter,
         is_wanted_path: impl Fn(Option<CallPathId>) -> bool,
@@ -261,7 +261,12 @@ fn rank_of(ranks: &FxHashMap<RankKey, Rank>, key: RankKey) -> Rank {
     ranks.get(&key).copied().unwrap_or(Rank::of_first_world(key.0))
 }
 
-fn is_wanted(operation: &FullOperation, rank: Rank, filter: &Filter, of_file: OfFile<'_>) -> bool {
+fn is_wanted(
+    operation: &FullOperation,
+    rank: Rank,
+    filter: &Filter,
+    of_file: PlacesOfFile<'_>,
+) -> bool {
     let peer = operation.peer.map(|peer| rank.neighbor(peer));
     (filter.ranks.is_empty() || filter.ranks.contains(&rank))
         && filter.kind.map_or(true, |kind| Kind::parse(&operation.kind) == kind)

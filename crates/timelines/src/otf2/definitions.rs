@@ -87,7 +87,7 @@ fn shown_of(places: &[u32], shown: &ShownWindows) -> Vec<u32> {
 pub(super) struct Communicators {
     /// All ranks that are shown.
     all: Vec<u32>,
-    /// Of those of the run.
+    /// The members of each of the run's communicators.
     members: Vec<Vec<u32>>,
 }
 

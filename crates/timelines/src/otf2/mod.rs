@@ -20,7 +20,7 @@ use crate::rank::{EventKind, RankEvents};
 use crate::shown::ShownWindows;
 use crate::write::Writer;
 
-/// Of the archive's files: `traces.otf2` is the one that others open.
+/// The name of the archive's files: `traces.otf2` is the one that others open.
 pub const NAME: &str = "traces";
 
 const WRITE: u8 = 0;
@@ -169,7 +169,7 @@ struct Out<'a> {
     rank: &'a RankEvents<'a>,
     /// By thread.
     writers: &'a [Handle],
-    /// Of what the program marked, the regions; `None` of what has none.
+    /// The regions of what the program marked; `None` of what has none.
     marked: Vec<Option<u32>>,
 }
 

@@ -46,7 +46,7 @@ fn whole(event: &mut Bytes, name: u64, value: i64) {
     });
 }
 
-/// Of a call: how many requests it posts or ends, or what a blocking one communicates. Of what a request communicates its
+/// Says how many requests a call posts or ends, or what a blocking one communicates. What a request communicates its
 /// lifetime tells.
 pub(super) fn annotate_begin(
     event: &mut Bytes,

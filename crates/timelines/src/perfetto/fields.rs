@@ -81,7 +81,7 @@ pub mod interned {
     pub const ANNOTATION_NAME: u32 = 3;
     pub const SOURCE_LOCATION: u32 = 4;
     pub const ANNOTATION_TEXT: u32 = 29;
-    /// Of all of these but source locations.
+    /// The number in all of these but source locations.
     pub const IID: u32 = 1;
     pub const VALUE: u32 = 2;
     pub const FILE: u32 = 2;

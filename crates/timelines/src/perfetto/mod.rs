@@ -183,7 +183,7 @@ struct Sequence<'a> {
     bytes: Bytes,
     tracks: Tracks,
     number: u64,
-    /// Of the last packet.
+    /// The timestamp of the last packet.
     at: u64,
     known: Interned,
     pending: i64,

@@ -41,7 +41,7 @@ impl Tracks {
         self.first() + FIRST_LANE - 1
     }
 
-    /// Of regions, or of steps, that the program marked.
+    /// The track of regions, or of steps, that the program marked.
     pub fn regions(self, of_steps: bool) -> u64 {
         self.first() + FIRST_LANE - 3 - u64::from(of_steps)
     }

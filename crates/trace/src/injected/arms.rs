@@ -16,7 +16,7 @@ use lapscope_data::model::Nanos;
 pub struct Posted<S> {
     pub site: S,
     pub is_on: bool,
-    /// Of the post, in nanoseconds of CLOCK_REALTIME.
+    /// When it was posted, in nanoseconds of CLOCK_REALTIME.
     pub moment: i64,
     /// The begin of the call that completed it.
     pub until: Option<i64>,

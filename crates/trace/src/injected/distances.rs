@@ -17,7 +17,7 @@ impl Default for Distances {
 }
 
 impl Distances {
-    /// Of all posts of a place.
+    /// Distances between all posts of a place.
     pub fn between(mut posts: Vec<i64>) -> Distances {
         let mut distances = Distances::default();
         posts.sort_unstable();

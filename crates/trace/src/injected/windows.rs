@@ -21,7 +21,7 @@ pub struct OverlapWindow {
 pub struct Shares(FxHashMap<(u32, u32), f64>);
 
 impl Shares {
-    /// Of one rank's windows.
+    /// Measures one rank's windows.
     pub fn measure(windows: &[OverlapWindow]) -> Shares {
         let mut events: Vec<(i64, bool, u32)> = Vec::with_capacity(2 * windows.len());
         for window in windows.iter().filter(|window| window.begin < window.end) {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::stretch::{TimeRange, Untold, Windows};
+use crate::stretch::{SummedUp, TimeRange, Windows};
 use crate::sums::cell::{request_window, CallCell};
 use crate::sums::measures::MeasureSums;
 use lapscope_data::db::{scan, Database, DbError, FileDefinitions, RowSink};
@@ -14,7 +14,7 @@ use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
     TallyRow,
 };
-use lapscope_data::places::{OfFile, SiteId};
+use lapscope_data::places::{PlacesOfFile, SiteId};
 
 /// What the calls of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct FileSums {
     pub possible_overlap: Vec<Nanos>,
     pub measures: MeasureSums,
     /// Left out of a stretch, as it has no moments.
-    pub untold: Untold,
+    pub untold: SummedUp,
 }
 
 impl FileSums {
@@ -48,7 +48,7 @@ impl FileSums {
     /// What SQLite says of a damaged file.
     pub fn read(
         database: &Database,
-        of_file: OfFile<'_>,
+        of_file: PlacesOfFile<'_>,
         definitions: &mut FileDefinitions,
         windows: Option<&Windows>,
         progress: &(dyn Fn(u64) + Sync),
@@ -73,7 +73,7 @@ impl FileSums {
 /// A [`RowSink`] that sums.
 #[derive(Debug)]
 pub struct Aggregator<'p> {
-    of_file: OfFile<'p>,
+    of_file: PlacesOfFile<'p>,
     ranks: HashMap<RankKey, u32>,
     /// For each rank of the file: when its run time begins and, where that is known, ends.
     spans: Vec<(Nanos, Option<Nanos>)>,
@@ -87,7 +87,7 @@ pub struct Aggregator<'p> {
     completion: Completion,
     /// For each rank of the file what counts; `None`: all of it.
     windows: Option<Vec<TimeRange>>,
-    untold: Untold,
+    untold: SummedUp,
 }
 
 /// The completing call whose requests are being read.
@@ -103,7 +103,7 @@ struct Completion {
 }
 
 impl<'p> Aggregator<'p> {
-    pub fn new(of_file: OfFile<'p>, definitions: &FileDefinitions) -> Self {
+    pub fn new(of_file: PlacesOfFile<'p>, definitions: &FileDefinitions) -> Self {
         Aggregator {
             of_file,
             ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.key, index)).collect(),
@@ -116,7 +116,7 @@ impl<'p> Aggregator<'p> {
             possible_overlap: vec![Nanos(0); definitions.ranks.len()],
             completion: Completion::default(),
             windows: None,
-            untold: Untold::default(),
+            untold: SummedUp::default(),
         }
     }
 
@@ -256,7 +256,7 @@ impl RowSink for Aggregator<'_> {
                 true => (tally.count, 0),
                 false => (0, tally.count),
             };
-            self.untold.add(&Untold { tests, calls, time });
+            self.untold.add(&SummedUp { tests, calls, time });
             return;
         }
         let Some(site) = self.of_file.site(tally.call_id, tally.call_path_id) else { return };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::stretch::Untold;
+use crate::stretch::SummedUp;
 use crate::sums::aggregate::FileSums;
 use crate::sums::cell::CallCell;
 use crate::sums::measures::{Counter, Measure, MeasureSums};
@@ -23,7 +23,7 @@ pub struct RunSums {
     /// Ranks in which more than one thread made MPI calls.
     pub threaded_ranks: u64,
     /// Left out of a stretch, as it has no moments.
-    pub untold: Untold,
+    pub untold: SummedUp,
 }
 
 /// A rank and what is known of it as a whole.

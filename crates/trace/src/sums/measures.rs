@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::stretch::TimeRange;
 use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::{RankInfo, RankKey, Text};
-use lapscope_data::places::{OfFile, SiteId};
+use lapscope_data::places::{PlacesOfFile, SiteId};
 
 /// An event that was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl MeasureSums {
     pub fn read(
         connection: &Connection,
         definitions: &FileDefinitions,
-        of_file: OfFile<'_>,
+        of_file: PlacesOfFile<'_>,
         windows: Option<Vec<TimeRange>>,
     ) -> rusqlite::Result<Self> {
         let found = MeasureSums::default();
@@ -141,7 +141,7 @@ impl SumSource {
 struct Reader<'a> {
     connection: &'a Connection,
     definitions: &'a FileDefinitions,
-    of_file: OfFile<'a>,
+    of_file: PlacesOfFile<'a>,
     /// For each rank of the file what counts; `None`: all of it.
     windows: Option<Vec<TimeRange>>,
     found: MeasureSums,

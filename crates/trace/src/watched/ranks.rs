@@ -38,7 +38,7 @@ pub struct FileWatching {
     pub options: ValuesByName,
 }
 
-/// Of these ranks, or of all where none is named; also why some files could not be read.
+/// Reads these ranks, or all where none is named; also why some files could not be read.
 pub fn read_ranks(databases: &[PathBuf], ranks: &[Rank]) -> (Vec<FileWatching>, Vec<DbError>) {
     let read = for_each_file(databases, |database, definitions| {
         let options = Configuration::read(database)?.options;

@@ -1,6 +1,6 @@
 //! What is known of one buffer: when the words of it that were watched were needed, or ready.
 
-use super::seen::TimeBounds;
+use super::bounds::TimeBounds;
 
 /// Bytes of a word, by which data are counted.
 pub const WORD_BYTES: u64 = 8;

@@ -39,7 +39,7 @@ impl HangCause {
     }
 }
 
-/// Of each junction, who of it is dead, who has left, and the first who stands.
+/// Who of each junction is dead, who has left, and the first who stands.
 struct JunctionFacts {
     dead: Vec<usize>,
     left: Vec<usize>,
@@ -93,7 +93,7 @@ pub fn causes(found: &HangEvidence<'_>, goers: &Goers) -> HangCauses {
     causes
 }
 
-/// Of each rank that stands, the node that says why: one that stands itself, of a rank that never acts again for others.
+/// The node that says why each rank stands: one that stands itself, of a rank that never acts again for others.
 fn first_standing(found: &HangEvidence<'_>, standing: &[usize]) -> Vec<Option<usize>> {
     let mut first = vec![None; found.graph.ranks.len()];
     for &at in standing {
@@ -103,14 +103,14 @@ fn first_standing(found: &HangEvidence<'_>, standing: &[usize]) -> Vec<Option<us
     first
 }
 
-type OfTarget = (Vec<usize>, Vec<usize>, Option<usize>);
+type TargetFacts = (Vec<usize>, Vec<usize>, Option<usize>);
 
-fn of_one(found: &HangEvidence<'_>, rank: usize, of_rank: &[Option<usize>]) -> OfTarget {
+fn of_one(found: &HangEvidence<'_>, rank: usize, of_rank: &[Option<usize>]) -> TargetFacts {
     let JunctionFacts { dead, left, standing } = junction_facts(found, &[rank], of_rank);
     (dead, left, standing[0])
 }
 
-/// Of many who stand rather another: a rank that waits for any, or for all of a group, seldom waits for itself alone.
+/// Chooses rather another of many who stand: a rank that waits for any, or for all of a group, seldom waits for itself alone.
 fn other_than(rank: usize, standing: &[Option<usize>; 2]) -> Option<usize> {
     standing.iter().flatten().copied().find(|&it| it != rank).or(standing[0])
 }
@@ -133,7 +133,7 @@ fn junction_facts(
     }
 }
 
-/// Of communicators in whose collectives somebody stands.
+/// Finds mismatches in communicators in whose collectives somebody stands.
 fn mismatches(found: &HangEvidence<'_>, groups: FxHashSet<GroupKey>) -> Vec<Mismatch> {
     let mut groups: Vec<GroupKey> = groups.into_iter().collect();
     groups.sort_unstable();

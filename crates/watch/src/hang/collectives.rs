@@ -42,7 +42,7 @@ pub struct Signature {
     pub root: Root,
 }
 
-/// Of which rank a collective has its data, or gives them to.
+/// The rank from which a collective has its data, or to which it gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Root {
     /// It has none, or it is not known.
@@ -94,7 +94,7 @@ struct MemberProgress<'a> {
 
 struct CommunicatorMembers<'a> {
     members: Vec<MemberProgress<'a>>,
-    /// Of ranks, by their places in the job, their places in `members`.
+    /// Places in `members` by the ranks' places in the job.
     of_rank: FxHashMap<usize, usize>,
     unseen: usize,
     is_whole: bool,
@@ -104,7 +104,7 @@ struct CommunicatorMembers<'a> {
 pub struct Collectives<'a> {
     groups: FxHashMap<GroupKey, CommunicatorMembers<'a>>,
     pub meetings: Vec<Meeting>,
-    /// Of open collectives, their places in `meetings`.
+    /// Places in `meetings` by open collectives.
     at: FxHashMap<OpenAt, usize>,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Collectives<'a> {
         all
     }
 
-    /// Of an open collective; `None`: its communicator's members are not known.
+    /// The meeting of an open collective; `None`: its communicator's members are not known.
     pub fn meeting(&self, place: OpenAt) -> Option<usize> {
         self.at.get(&place).copied()
     }
@@ -225,7 +225,7 @@ fn group<'a>(job: &Job<'a>, (world, communicator): GroupKey) -> CommunicatorMemb
 /// Which position an open collective has; non-blocking ones are looked for from the end of what was begun.
 #[derive(Default)]
 struct Positions {
-    /// Of a rank and communicator, which requests stand where.
+    /// Which requests stand where, by rank and communicator.
     of_requests: FxHashMap<(usize, u32), FxHashMap<usize, u64>>,
 }
 

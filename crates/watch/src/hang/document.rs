@@ -49,7 +49,7 @@ pub struct Verdict {
     /// Whether nothing that the looks could not see can make it wrong.
     pub certain: bool,
     pub sentence: String,
-    /// Of whom it speaks, in order.
+    /// The ranks of whom it speaks, in order.
     pub ranks: Vec<Rank>,
     /// Who waits for whom in a circle; each waits for the next, the last for the first.
     pub cycle: Vec<Edge>,
@@ -76,9 +76,9 @@ pub struct Standing {
     pub call: Option<String>,
     /// Whether `call` is a test that they make again and again in vain.
     pub polls: bool,
-    /// Of ranks outside of MPI: the last call that ended.
+    /// The last call that ended, for ranks outside of MPI.
     pub last_call: Option<String>,
-    /// Of the call, or of the last one.
+    /// The site of the call, or of the last one.
     pub site: Option<FrameName>,
     pub frames: Vec<FrameName>,
     pub state: Activity,

@@ -119,7 +119,7 @@ struct Solver {
 const NEVER: usize = usize::MAX;
 
 impl<W> Graph<W> {
-    /// Of a rank; they are in the order of ranks.
+    /// The nodes of a rank; they are in the order of ranks.
     pub fn nodes_of(&self, rank: usize) -> &[Node<W>] {
         let first = self.nodes.partition_point(|node| node.rank < rank);
         let count = self.nodes[first..].partition_point(|node| node.rank == rank);

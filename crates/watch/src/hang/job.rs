@@ -8,7 +8,7 @@ use lapscope_data::state::{
     Condition, JobState, Members, OpenCall, OpenOperation, RankState, ThreadState,
 };
 
-/// Of a rank, what is open: a request, the call that a thread is inside of, or the probe that it makes again and again in vain, by
+/// What a rank has open: a request, the call that a thread is inside of, or the probe that it makes again and again in vain, by
 /// their places in the rank's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Open {
@@ -24,13 +24,13 @@ pub type OpenAt = (usize, Open);
 pub struct Job<'a> {
     pub state: &'a JobState,
     index: FxHashMap<Rank, usize>,
-    /// Of each rank, what it was at the first look.
+    /// What each rank was at the first look.
     before: Vec<Option<&'a RankState>>,
-    /// Of each rank.
+    /// Whether each rank has progressed between the looks.
     pub progressed: Vec<bool>,
-    /// Of each call, whom a member of those that all members make waits for.
+    /// Whom a member of each call that all members make waits for.
     gathers: Vec<Option<Needs>>,
-    /// Of each communicator, world ranks of its members.
+    /// World ranks of each communicator's members.
     members: Vec<Option<Vec<i64>>>,
     /// No process of it runs.
     pub is_over: bool,
@@ -140,12 +140,12 @@ impl<'a> Job<'a> {
         before.is_some_and(|before| thread.unsuccessful_tests > before.unsuccessful_tests)
     }
 
-    /// Of a thread that tests in vain the last of these tests, where that is known.
+    /// The last of the tests that a thread makes in vain, where that is known.
     pub fn polled(&self, at: usize, thread: &'a ThreadState) -> Option<&'a OpenOperation> {
         thread.unsuccessful.as_ref().filter(|_| self.polls(at, thread))
     }
 
-    /// Of a thread that looks for a message again and again in vain, for which.
+    /// The message that a thread looks for again and again in vain.
     pub fn probed(&self, at: usize, thread: &'a ThreadState) -> Option<&'a OpenOperation> {
         self.polled(at, thread).filter(|it| it.kind == Kind::Recv)
     }

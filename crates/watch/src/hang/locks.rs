@@ -27,7 +27,7 @@ impl Locks {
         Locks(held)
     }
 
-    /// Of a call that waits until it has a lock: other ranks that have locked the same memory.
+    /// Other ranks that have locked the memory that a call waits to lock.
     pub fn holders(&self, job: &Job<'_>, at: usize, operation: &OpenOperation) -> Vec<usize> {
         let window = operation.communicator.map(|window| (job.rank(at).rank.world, window));
         let is_locking = LOCKING.contains(&job.call(operation.call).name.as_str());

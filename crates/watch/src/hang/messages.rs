@@ -227,7 +227,7 @@ fn is_wildcard(operation: &OpenOperation) -> bool {
 /// MPI_ANY_SOURCE, MPI_ANY_TAG.
 pub const ANY: i64 = -1;
 
-/// Of a message whose tag is not on record, or none that MPI takes.
+/// The tag of a message that has none on record, or none that MPI takes.
 pub const NO_TAG: i64 = -3;
 
 fn find_message(

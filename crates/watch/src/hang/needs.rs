@@ -58,7 +58,7 @@ pub struct Builder<'a> {
     collectives: &'a Collectives<'a>,
     graph: Graph<Why>,
     of_meetings: FxHashMap<(usize, bool), usize>,
-    /// Of a world and a communicator; without one of the whole world.
+    /// Place of the junction for a world and a communicator; without a communicator, for the whole world.
     crowds: FxHashMap<(i64, Option<u32>), usize>,
     finalizing: FxHashMap<i64, usize>,
     locks: Locks,
@@ -217,7 +217,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Of a thread that tests in vain: any of what it tests may let it go on, and it may also do something else.
+    /// What a thread that tests in vain needs: any of what it tests may let it go on, and it may also do something else.
     fn polled(&mut self, at: usize, place: usize, thread: &ThreadState) -> Vec<WaitNeed> {
         let rank = self.job.rank(at);
         let mut needs = Vec::new();
@@ -391,7 +391,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Of a rooted collective the root where it can be seen, and whether that is the rank itself.
+    /// The root of a rooted collective where it can be seen, and whether that is the rank itself.
     fn root(&self, at: usize, operation: &OpenOperation) -> (Option<usize>, bool) {
         let own = self.job.rank(at).rank;
         let root = operation.peer_world.and_then(|number| self.job.find(own.neighbor(number)));

@@ -22,7 +22,7 @@ pub enum OutsideActivity {
     Unseen,
 }
 
-/// Of a rank that takes part in the job: `None` of what waits inside of MPI, has ended, or tests.
+/// What a rank that takes part in the job does: `None` for what waits inside of MPI, has ended, or tests.
 pub fn outside(job: &Job<'_>, at: usize) -> Option<OutsideActivity> {
     let rank = job.rank(at);
     if !job.progressed[at] && job.sleeps_within(at).is_some() {

@@ -11,7 +11,7 @@ use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::state::{JobState, OpenOperation, RankState};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
-/// Of ranks that run.
+/// Ranks that run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Running {
     /// Open calls before requests, of each rank.
@@ -44,7 +44,7 @@ pub struct RunningItem {
     pub frames: Vec<FrameName>,
 }
 
-/// Of one look.
+/// What one look says.
 pub fn running(mut state: JobState, names: &mut dyn NameFrames) -> Running {
     state.ranks.retain(|rank| rank.condition.runs());
     let job = Job::new(&state, &state);
@@ -100,7 +100,7 @@ impl Running {
         self.places.iter().flat_map(|place| place.ranks.iter().copied())
     }
 
-    /// Of these ranks alone.
+    /// Keeps these ranks alone.
     pub fn only(mut self, is_wanted: impl Fn(Rank) -> bool) -> Running {
         self.items.retain(|item| is_wanted(item.rank));
         for place in &mut self.places {

@@ -49,7 +49,7 @@ pub fn verdicts(found: &HangEvidence<'_>, words: &mut Words<'_>) -> (Vec<Verdict
     (verdicts, causes.standing)
 }
 
-/// Of a job that came to its end.
+/// The verdict on a job that came to its end.
 fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
     let is_final = |at: usize| job.rank(at).condition == Condition::Finalized;
     let all: Vec<usize> = (0..job.ranks().len()).collect();
@@ -130,7 +130,7 @@ fn inside(job: &Job<'_>, words: &mut Words<'_>) -> String {
     }
 }
 
-/// Of a collective to which all its members have come and which some of them are still inside of.
+/// Names a collective to which all its members have come and which some of them are still inside of.
 fn met(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<String> {
     let is_met = |meeting: usize| {
         let Meeting { missing, elsewhere, unseen, .. } = &found.collectives.meetings[meeting];

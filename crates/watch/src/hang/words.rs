@@ -18,7 +18,7 @@ pub struct Words<'a> {
     pub job: &'a Job<'a>,
     names: &'a mut dyn NameFrames,
     sites: FxHashMap<u32, Option<FrameName>>,
-    /// Of meetings, who is missing.
+    /// Who is missing in each meeting.
     missing: FxHashMap<usize, String>,
 }
 

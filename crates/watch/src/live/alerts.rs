@@ -31,7 +31,7 @@ pub fn find(moment: &Moment, state: &JobState, alert: Nanos) -> Vec<Alert> {
     alerts
 }
 
-/// Of others nobody knows from here whether they go on.
+/// Says of which other ranks nobody knows from here whether they go on.
 fn unseen(moment: &Moment) -> Option<Alert> {
     let (first, others) = moment.unseen.split_first()?;
     let more = match others.len() {

@@ -47,7 +47,7 @@ pub struct Pace {
     pub injected_tests_per_s: f64,
     /// Sends that ended.
     pub messages_per_s: f64,
-    /// Of these sends.
+    /// Bytes a second of these sends.
     pub bytes_per_s: f64,
     /// Time in completing and blocking communication, of wall time.
     pub exposed_share: f64,
@@ -89,7 +89,7 @@ pub struct SitePace {
     pub site: Option<FrameName>,
     /// Summed over ranks, in the window.
     pub exposed_ns: Nanos,
-    /// Of the wall time of all ranks.
+    /// Share of the wall time of all ranks.
     pub exposed_share: f64,
     /// That returned in the window.
     pub calls: u64,

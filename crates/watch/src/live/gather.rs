@@ -63,7 +63,7 @@ impl Sink for Gatherer {
     }
 }
 
-/// Of one rank, since the last look.
+/// What one rank did since the last look.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
     pub sites: FxHashMap<CallAndPath, Spent>,

@@ -70,7 +70,7 @@ impl Window {
         self.slices.iter().map(|slice| slice.interval).sum()
     }
 
-    /// Of all ranks together.
+    /// The wall time of all ranks together.
     pub fn wall(&self) -> Nanos {
         self.all().map(|sums| sums.wall).sum()
     }

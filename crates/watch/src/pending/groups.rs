@@ -37,7 +37,7 @@ pub struct PlaceGroup {
     pub ranks: Vec<Rank>,
     /// Their nodes, each once.
     pub hosts: Vec<String>,
-    /// Of the first of them.
+    /// Call path of the first of them.
     #[serde(skip)]
     pub frames: Vec<FrameName>,
 }

@@ -70,7 +70,7 @@ pub struct OpenRequestRow {
 }
 
 /// Key of the rank, and number.
-type ThreadOf = HashMap<i64, (i64, u32)>;
+type ThreadNumbers = HashMap<i64, (i64, u32)>;
 
 impl StateRows {
     pub fn done(&self, rank: i64) -> &Done {
@@ -94,7 +94,7 @@ impl StateRows {
         self.ranks.entry(rank).or_default()
     }
 
-    fn read_threads(&mut self, database: &Database) -> rusqlite::Result<ThreadOf> {
+    fn read_threads(&mut self, database: &Database) -> rusqlite::Result<ThreadNumbers> {
         let tests: HashMap<i64, u64> = collect(
             database,
             "SELECT thread_id, sum(count) FROM tally WHERE reason = 'unsuccessful_test' GROUP BY thread_id",
@@ -112,7 +112,7 @@ impl StateRows {
             };
             Ok((id, row.get(1)?, thread))
         })?;
-        let mut of = ThreadOf::new();
+        let mut of = ThreadNumbers::new();
         for (id, rank, thread) in rows {
             of.insert(id, (rank, thread.number));
             self.rank(rank).threads.push(thread);
@@ -124,7 +124,7 @@ impl StateRows {
         &mut self,
         database: &Database,
         tables: &Tables,
-        threads: &ThreadOf,
+        threads: &ThreadNumbers,
     ) -> rusqlite::Result<()> {
         let waits = read_waits(database)?;
         let sql = "SELECT operation_id, thread_id, begin_ns, duration_ns, receive_operation_id, id FROM call";
@@ -160,7 +160,7 @@ impl StateRows {
         &mut self,
         database: &Database,
         tables: &Tables,
-        threads: &ThreadOf,
+        threads: &ThreadNumbers,
     ) -> rusqlite::Result<()> {
         let sql =
             "SELECT operation_id, completion_id, post_begin_ns, thread_id, unsuccessful_tests,

@@ -10,7 +10,7 @@ use crate::db::{collect, Database};
 use crate::model::{CallName, CallPath, Frame, Kind, Module, Text};
 use crate::places::{read_calls, read_paths};
 
-/// Of one database.
+/// Tables of one database.
 #[derive(Debug)]
 pub struct Tables {
     pub calls: HashMap<i64, CallName>,

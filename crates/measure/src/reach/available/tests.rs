@@ -42,7 +42,7 @@ fn phijb_of_sweep3d_hides_nothing() {
 fn orders() {
     let of = |produced, consumed| Available::concurrent(&kernel(101, produced, consumed));
     let all = |produced, consumed| of(produced, consumed).sent_while_produced;
-    let exactly = |worst, half| OfData {
+    let exactly = |worst, half| DataTimes {
         worst: ConfidenceBounds::exactly(worst),
         half: ConfidenceBounds::exactly(half),
     };
@@ -78,7 +78,7 @@ fn random_order_is_told_by_its_median() {
     let words = 1000;
     let transfer = kernel(words.into(), AccessOrder::Random, AccessOrder::Same);
     assert_eq!(transfer.at(0.0), None);
-    let OfData { worst, half } = Available::concurrent(&transfer).sent_while_produced;
+    let DataTimes { worst, half } = Available::concurrent(&transfer).sent_while_produced;
     assert_eq!((worst.low, worst.high), (700.0, Some(700.0 + 999.0 * 10.0)));
     let mut random = Random(1);
     let mut of_orders: Vec<[f64; 2]> = (0..301)
@@ -126,7 +126,7 @@ fn bounds_stay_bounds() {
     let available = Available::concurrent(&Transfer { receive: unordered, ..known });
     let at_least = |low| ConfidenceBounds { low, estimate: None, high: None };
     // half of the send buffer has 2000, all of the receive buffer 100
-    let expected = OfData { worst: at_least(600.0), half: at_least(2100.0) };
+    let expected = DataTimes { worst: at_least(600.0), half: at_least(2100.0) };
     assert_eq!(available.sent_while_produced, expected);
 
     let one_side = Available::concurrent(&Transfer { receive: Profile::UNKNOWN, ..known });

@@ -36,7 +36,7 @@ pub struct Collected<'t> {
     /// All.
     pub messages: u64,
     pub bytes: u64,
-    /// Of pairs of which a side is wanted.
+    /// Cells of pairs of which a side is wanted.
     pub cells: BTreeMap<PairKey, PairCell>,
     traffic: Traffic<'t>,
     /// [`TimedMessage::pair`] indexes into this.

@@ -41,16 +41,16 @@ pub struct Predicted {
     pub without_overlap: f64,
     /// Sent when produced: with independent work alone.
     pub with_overlap: Granularities<f64>,
-    /// Of each of these, what small collectives take.
+    /// What small collectives take on each of these.
     pub small_collectives: f64,
-    /// Of each of these, what messages take whose buffers were not watched.
+    /// What messages whose buffers were not watched take on each of these.
     pub unwatched_messages: f64,
 }
 
 /// Collectives of few bytes, which are not in the tables: what of them could be hidden is not known.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SmallCollectives {
-    /// Of several ranks, of up to so many bytes.
+    /// Most bytes of a small one; it has several ranks.
     pub max_bytes: u64,
     /// Summed over ranks.
     pub calls: u64,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::super::available::{Available, OfData};
-use super::super::seen::ConfidenceBounds;
+use super::super::available::{Available, DataTimes};
+use super::super::bounds::ConfidenceBounds;
 use super::{normalized, Judged};
 use lapscope_data::model::Nanos;
 use lapscope_trace::stats::weighted_median;
@@ -17,7 +17,7 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    pub fn select(self, available: &Available) -> &OfData {
+    pub fn select(self, available: &Available) -> &DataTimes {
         match self {
             Granularity::SentWhenProduced => &available.sent_when_produced,
             Granularity::ReceivedWhileConsumed => &available.received_while_consumed,
@@ -67,12 +67,12 @@ impl Granularities<ConfidenceBounds> {
     }
 }
 
-/// Of messages of any number of pairs.
+/// Sums over messages of any number of pairs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sum {
     pub messages: u64,
     pub bytes: u64,
-    /// Of them those with a reference time; all that follows is of these.
+    /// Those of them with a reference time; all that follows is of these.
     pub timed_messages: u64,
     /// Their reference times.
     pub transfer_ns: Nanos,

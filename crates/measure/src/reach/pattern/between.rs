@@ -21,7 +21,7 @@ const IDLE: f64 = 0.05;
 
 /// Messages in one direction, with nothing in the other direction and no collective in between.
 struct Train {
-    /// Of [`Between::messages`].
+    /// The range of [`Between::messages`].
     messages: Range<usize>,
     phase: usize,
     /// Train of the other direction that comes next, and of this one.
@@ -36,7 +36,7 @@ pub struct Between<'t> {
 }
 
 impl<'t> Between<'t> {
-    /// Of the messages between two ranks.
+    /// Takes the messages between two ranks.
     pub fn new(traffic: &'t Traffic<'t>, places: &[u32]) -> Between<'t> {
         let messages: Vec<TimedMessage> =
             places.iter().map(|&place| traffic.messages[place as usize]).collect();
@@ -165,7 +165,7 @@ impl<'t> Between<'t> {
         leads.then_some(Vote::Concurrent)
     }
 
-    /// Of two ranks that answer each other: whether they have to.
+    /// Whether two ranks that answer each other have to.
     fn in_turns(&self, a: u32, b: u32, begin: i64, end: i64) -> Option<Vote> {
         let (of_a, of_b) = (self.computes(a, begin, end), self.computes(b, begin, end));
         let [a, b] = [a, b].map(|rank| self.traffic.presence[rank as usize]);

@@ -173,7 +173,7 @@ fn two_replays_are_equal() {
     });
 }
 
-/// Of protocols whose way depends on the message alone.
+/// Checks protocols whose way depends on the message alone.
 fn fixed_ways(mut check: impl FnMut(&Trace, &Network, &str)) {
     for seed in SEEDS {
         let trace = random::script(seed).trace();

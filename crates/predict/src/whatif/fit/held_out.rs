@@ -21,7 +21,7 @@ impl Calls {
 }
 
 impl Fitting<'_> {
-    /// Of [`Fitted::held_out_error`]; what messages share is known from all of the run.
+    /// Computes [`Fitted::held_out_error`]; what messages share is known from all of the run.
     pub(super) fn held_out_error(
         &self,
         unfitted: &Network,

@@ -11,13 +11,13 @@ use lapscope_advise::reach_in_words::sentence;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::overlap;
+use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reach::estimate::estimate;
 use lapscope_measure::reach::order::AccessOrder;
-use lapscope_measure::reach::seen::ConfidenceBounds;
 use lapscope_measure::reach::site::{Movability, Note, SiteReach};
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 const STEPS: i64 = 12;
@@ -27,7 +27,7 @@ const RECEIVE: What = ("MPI_Irecv", "recv", BYTES, 1, 7);
 const SEND: What = ("MPI_Isend", "send", BYTES, 0, 7);
 /// The first and the last word, and two between them.
 const OFFSETS: [i64; 4] = [0, 1_600, 4_800, 7_992];
-/// Of the completing call and of the requests, as [`Rows`] numbers them.
+/// The operation of the completing call and of the requests, as [`Rows`] numbers them.
 const REQUEST: i64 = 2;
 const WAIT_NS: i64 = 100_000;
 

@@ -121,7 +121,7 @@ fn busy(found: &HangEvidence<'_>, at: usize) -> String {
     busy.map_or_else(String::new, |busy| format!(" ({} of a processor)", percent(busy)))
 }
 
-/// Of a job that has ended: who ended it, or else who was outside of MPI when it did.
+/// Who ended a job that has ended, or else who was outside of MPI when it did.
 fn when_it_ended(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let job = found.job;
     let all = 0..job.ranks().len();

@@ -29,7 +29,7 @@ pub struct CalibrationChoice {
 }
 
 impl CalibrationChoice {
-    /// Of the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
+    /// Chooses the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
     pub fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> CalibrationChoice {
         match Circumstances::of_run(trace, &files.databases) {
             Ok(circumstances) => find(&circumstances, files, even_disturbed),

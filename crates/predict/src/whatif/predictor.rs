@@ -19,7 +19,7 @@ use lapscope_trace::Locality;
 const MANY_ENDPOINTS: usize = 5_000_000;
 
 /// Answers questions about one run.
-pub struct ResultWriter<'a> {
+pub struct Predictor<'a> {
     replayer: Replayer,
     run: String,
     top: usize,
@@ -32,17 +32,17 @@ pub struct ResultWriter<'a> {
     base_ns: Option<i64>,
 }
 
-impl<'a> ResultWriter<'a> {
+impl<'a> Predictor<'a> {
     /// Replays the run as it was; the answer of that.
     pub fn new(
         replayer: Replayer,
         (run, top): (String, usize),
         names: &'a mut dyn NameFrames,
-    ) -> (ResultWriter<'a>, ScenarioResult, Model) {
+    ) -> (Predictor<'a>, ScenarioResult, Model) {
         let network = replayer.fitted.network.clone();
         let recorded = replayer.exposed(&network, &run, names);
         let base_ns = replayer.under(&Scenario::default()).run_ns(&replayer.trace);
-        let mut answers = ResultWriter {
+        let mut answers = Predictor {
             replayer,
             run,
             top,

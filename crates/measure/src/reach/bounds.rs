@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use lapscope_trace::stats::student_975;
-use lapscope_trace::watched::seen::TimeBounds;
+use lapscope_trace::watched::bounds::TimeBounds;
 
 /// Fewer values give no 95 % interval of a median: the least and the greatest of five leave out 6 % (both tails of a
 /// binomial distribution).
@@ -21,7 +21,7 @@ pub struct ConfidenceBounds {
 }
 
 impl ConfidenceBounds {
-    /// Of a high bound that may be infinite; the estimate is kept between the bounds.
+    /// The high bound may be infinite; the estimate is kept between the bounds.
     pub fn new(low: f64, estimate: Option<f64>, high: f64) -> ConfidenceBounds {
         let low = low.max(0.0);
         let high = high.max(low);

@@ -17,15 +17,21 @@ struct Question {
     cures: [&'static str; 2],
     /// Whether the cure lets messages move sooner; where others do more of the work no bound of communication holds.
     is_progress: bool,
+    /// What the headline of the cure begins with.
+    begins: &'static str,
 }
 
 const fn question(program: &'static str, cures: [&'static str; 2], is_progress: bool) -> Question {
-    Question { program, argument: None, cures, is_progress }
+    Question { program, argument: None, cures, is_progress, begins: "" }
 }
 
 impl Question {
     const fn with(self, argument: &'static str) -> Question {
         Question { argument: Some(argument), ..self }
+    }
+
+    const fn said_as(self, begins: &'static str) -> Question {
+        Question { begins, ..self }
     }
 
     fn name(&self) -> String {
@@ -46,6 +52,8 @@ const QUESTIONS: &[Question] = &[
     question("polling", ["test", "test"], true),
     question("serial_root", ["partner_late", "partner_late"], false),
     question("small_sends", ["make_nonblocking", "partner_late"], true),
+    question("turns", ["partner_late", "partner_late"], false).said_as("Let ranks need each other"),
+    question("uneven", ["partner_late", "partner_late"], false).said_as("Even out the work"),
 ];
 
 /// The report of a recorded run.
@@ -93,4 +101,5 @@ fn is_answered(mpi: &Mpi, question: &Question) {
     }
     let cure = question.cures[usize::from(mpi.name != "openmpi")];
     assert_eq!(text(said, "cure"), cure, "{}: {:#}", mpi.name, asked["advice"]);
+    assert!(text(said, "headline").starts_with(question.begins), "{}: {said:#}", mpi.name);
 }

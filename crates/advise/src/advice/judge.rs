@@ -225,7 +225,8 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn word(&mut self, piece: &Piece, waited: &BTreeMap<u32, i64>) -> Advice {
-        let Piece { cure, finding, sums, sites, .. } = piece;
+        let Piece { finding, sums, sites, .. } = piece;
+        let cure = self.setting.replayed.choose(piece.cure, sums.cause());
         let [first, second] = finding.sites();
         let waiting = self.place(most(&sums.waiting).or(first), &sums.waiting);
         let or_test = sums.test_instead().map(|(post, region)| {
@@ -233,11 +234,11 @@ impl Judge<'_> {
         });
         let behind = sums
             .wait_behind()
-            .filter(|_| may_come_later(*cure))
+            .filter(|_| may_come_later(cure))
             .map(|site| self.place(Some(site), &sums.behind));
         let change = match finding {
             Finding::Test(_) => vec![(most(&sums.posts), &sums.posts), (first, &sites[0])],
-            Finding::LateReceive(..) if *cure == Cure::PostReceiveEarlier => {
+            Finding::LateReceive(..) if cure == Cure::PostReceiveEarlier => {
                 vec![(second, &sites[1])]
             }
             _ => vec![(first, &sites[0]), (second, &sites[1])],
@@ -247,7 +248,7 @@ impl Judge<'_> {
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
         let mut advice = Advice {
-            cure: *cure,
+            cure: cure,
             helps: cure.helps(),
             cause: sums.cause(),
             time_ns: Nanos(sums.time()),
@@ -263,8 +264,8 @@ impl Judge<'_> {
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
-            replay: self.setting.replayed.of_cure(*cure),
-            began: self.began(&sums.waiting).filter(|_| *cure == Cure::PartnerLate),
+            replay: self.setting.replayed.of_cure(cure),
+            began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
@@ -276,7 +277,7 @@ impl Judge<'_> {
             of_reach.unwrap_or_else(|| words::sentence(&advice, sums.collective, self.setting));
         advice.sentence += &moves.beside(finding, &sums.late_posts).unwrap_or_default();
         advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
-        let is_copied = sums.may_be_copied() && waits_for_receivers(*cure) && !self.copies_sends();
+        let is_copied = sums.may_be_copied() && waits_for_receivers(cure) && !self.copies_sends();
         advice.or_copy = is_copied.then(|| OrCopy {
             bytes: advice.evidence.max_bytes,
             sentence: words::or_copy(advice.evidence.max_bytes),

@@ -208,6 +208,15 @@ fn partner_late(advice: &Advice) -> String {
     let evidence = &advice.evidence;
     let at = place(&advice.waiting);
     let Some(computing) = evidence.late_partner_outside else {
+        if let [from, .., to] = advice.change.as_slice() {
+            let whom = ranks::in_words(&advice.change_ranks, advice.of_ranks);
+            let s = ranks::third_person(&advice.change_ranks);
+            let (from, to) = (place(from), place(to));
+            return format!(
+                "{at} waits for {whom}, which compute{s} between {from} and {to}. Messages stand still meanwhile, but tests there \
+                 would not end the run sooner (replayed): the work is uneven, which overlap does not fix."
+            );
+        }
         return format!("{at} waits for a partner that is not known.");
     };
     let whom = ranks::in_words(&advice.change_ranks, advice.of_ranks);

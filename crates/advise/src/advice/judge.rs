@@ -248,7 +248,7 @@ impl Judge<'_> {
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
         let mut advice = Advice {
-            cure: cure,
+            cure,
             helps: cure.helps(),
             cause: sums.cause(),
             time_ns: Nanos(sums.time()),

@@ -5,6 +5,7 @@
 //! elsewhere, or free a processor that somebody else waits for.
 
 mod chain;
+mod finding;
 mod gather;
 mod headline;
 mod judge;
@@ -83,7 +84,7 @@ impl Replayed {
     /// A gain of less is none.
     const NONE: f64 = 0.01;
 
-    fn of_cure(&self, cure: Cure) -> Option<Replay> {
+    fn for_cure(&self, cure: Cure) -> Option<Replay> {
         let gain = match cure {
             Cure::Test => self.progress,
             Cure::PartnerLate => self.balance,
@@ -94,7 +95,7 @@ impl Replayed {
 
     /// Messages stand still while a rank computes that everybody waits for anyway: tests there end nothing sooner, even work does.
     fn choose(&self, cure: Cure, cause: AdviceCause) -> Cure {
-        let gains = |cure| self.of_cure(cure).map(|replay| replay.is_gain);
+        let gains = |cure| self.for_cure(cure).map(|replay| replay.is_gain);
         let is_uneven = (gains(Cure::Test), gains(Cure::PartnerLate)) == (Some(false), Some(true));
         match (cure, cause) {
             (Cure::Test, AdviceCause::NoRemoteProgress) if is_uneven => Cure::PartnerLate,

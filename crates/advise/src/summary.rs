@@ -114,7 +114,7 @@ fn first_to_do(advice: &[Advice]) -> Option<usize> {
     }
 }
 
-/// None where nearly all that is exposed has no cause, as of one-sided calls whose targets were not waited for.
+/// None where nearly all that is exposed has no cause, as of tests that found nothing.
 fn causes(
     requests: &OverlapNumbers,
     blocking: &BlockingNumbers,

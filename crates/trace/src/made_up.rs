@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::collective::{Collective, CollectiveMembers, CommunicatorCollectives};
 use super::endpoint::{Call, Endpoint, OtherCall, Span, NONE};
+use super::injected::page::Page;
 use super::operation::{Direction, Operation, RequestEnd};
 use super::target::Awaited;
 use super::{RankTrace, Trace};
@@ -23,6 +24,35 @@ pub struct MadeUp {
     collectives: Vec<Collective>,
     groups: Vec<CommunicatorCollectives>,
     awaited_targets: Vec<Awaited>,
+}
+
+/// What one of four ranks wrote down about the injection that it chose by itself: whether tests every millisecond are
+/// `in_force` (1) or not (0), and what they gain, as a share of its time.
+///
+/// # Panics
+/// Never: it is a page.
+pub fn page(rank: i64, in_force: usize, share: f64) -> Page {
+    let gain = format!(
+        "{{\"share\":{share},\"low\":{},\"high\":{},\"rounds\":9}}",
+        share - 0.1,
+        share + 0.1
+    );
+    let arm = |mode: &str, interval: &str| {
+        format!(
+            "{{\"mode\":\"{mode}\",\"interval_us\":{interval},\"slots\":5,\"steps\":20,\"step_ns\":10000000,\"problem\":null}}"
+        )
+    };
+    let text = format!(
+        "{{\"version\":1,\"rank\":{rank},\"ranks\":4,\"world\":1,\"host\":\"h\",\"job\":\"j\",\"command\":\"./a\",\
+         \"began_unix\":1.5,\"seconds\":10.0,\"ended\":true,\"arms\":[{},{}],\"decided\":1,\
+         \"decisions\":[{{\"at\":2.5,\"what\":\"keep\",\"arm\":1,\"gain\":{gain}}}],\"in_force\":{in_force},\
+         \"gain\":{gain},\"spent_ns\":100000000,\"lost_ns\":0,\"tests\":3,\"found\":2,\"interrupts\":3,\
+         \"sites\":[{{\"call\":\"MPI_Isend\",\"path\":[\"a+0x1 -\"],\"bytes\":9,\"on\":{},\"tests\":3,\"found\":2}}]}}",
+        arm("off", "null"),
+        arm("timer", "1000"),
+        rank != 2
+    );
+    Page::parse(&text).expect("a page")
 }
 
 /// A rank of which nothing is known but its number.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::{split, MpiTimePart};
 use crate::render::cause;
 use crate::render::whatif::off;
-use lapscope_advise::advice::{Advice, Cure};
+use lapscope_advise::advice::{Advice, Cure, Replay};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -232,25 +232,27 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             } else {
                 ""
             };
-            match advice.replay {
-                Some(replay) if replay.is_gain => {
-                    let gain = percent_range(replay.gain, advice.win_at_most());
-                    let low = match advice.win_at_most() > replay.gain {
-                        true => "the less if all work of a rank changes alike",
-                        false => "replayed",
-                    };
-                    format!("{gain} of the run time, by even work alone ({low}).{besides}")
-                }
-                Some(_) => format!(
-                    "At most {} of the run time, and nothing by even work: how much the order costs is not known.{besides}",
-                    percent(advice.share_at_most())
-                ),
-                None => format!(
-                    "At most {} of the run time, by even work alone.{besides}",
-                    percent(advice.share_at_most())
-                ),
-            }
+            format!("{}.{besides}", by_even_work(advice))
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),
+    }
+}
+
+fn by_even_work(advice: &Advice) -> String {
+    let most = advice.win_at_most();
+    match advice.replay {
+        Some(Replay { is_gain: true, gain, .. }) => {
+            let why = match most > gain {
+                true => "the less if all work of a rank changes alike",
+                false => "replayed",
+            };
+            let gain = percent_range(gain, most);
+            format!("{gain} of the run time, by even work alone ({why})")
+        }
+        Some(_) => format!(
+            "At most {} of the run time, and nothing by even work: how much the order costs is not known",
+            percent(advice.share_at_most())
+        ),
+        None => format!("At most {} of the run time, by even work alone", percent(most)),
     }
 }

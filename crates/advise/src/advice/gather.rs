@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::chain::RankWait;
+use super::finding::Finding;
 use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use lapscope_data::model::Kind;
@@ -24,38 +25,6 @@ use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::stats::scramble;
 use lapscope_trace::{Direction, Half, Operation, Trace};
-
-/// What has the same cure at the same place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) enum Finding {
-    /// Nobody entered MPI in the computation in front of this completing call.
-    Test(SiteId),
-    /// This wait could be part of a later one.
-    WaitTogether(SiteId, SiteId),
-    /// This wait for sends could come behind that call, the last that completes receives, and computation on the way there.
-    WaitBehind(SiteId, SiteId),
-    /// Waiting for a receive that was posted late, there.
-    LateReceive(SiteId, SiteId),
-    /// Waiting for another rank's call behind its computation, there, which needs none of that.
-    LateCall(SiteId, SiteId),
-    /// Waiting for a send or for a member of a collective.
-    Late(SiteId),
-    /// A one-sided call that waits until its target is inside MPI.
-    Target(SiteId),
-    /// A send that blocks until its receiver is there.
-    Blocking(SiteId),
-    /// Transferring, without computation beside it.
-    Nothing(SiteId),
-    /// Transferring, much longer than alone or with computation enough beside it.
-    Slow(SiteId),
-    Posts(SiteId),
-    /// Waiting that a later wait could save: it could come behind more of the computation.
-    WaitLater(SiteId),
-    /// Waiting for sends that could be posted earlier, there.
-    PostEarlier(SiteId),
-    /// Ranks that could have run and had no processor, wherever they waited.
-    NoProcessor,
-}
 
 /// Everything found on some ranks.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{Chains, Origin};
-use super::gather::{Finding, Gathered};
+use super::finding::Finding;
+use super::gather::Gathered;
 use super::headline::headline;
 use super::merge::{merge, Piece};
 use super::reach::Moves;
@@ -67,27 +68,6 @@ impl Gathered {
                 .then(a.cure.cmp(&b.cure))
         });
         advice
-    }
-}
-
-impl Finding {
-    pub fn sites(&self) -> [Option<SiteId>; 2] {
-        match *self {
-            Finding::WaitTogether(a, b)
-            | Finding::WaitBehind(a, b)
-            | Finding::LateReceive(a, b)
-            | Finding::LateCall(a, b) => [Some(a), Some(b)],
-            Finding::Test(a)
-            | Finding::Late(a)
-            | Finding::Target(a)
-            | Finding::Blocking(a)
-            | Finding::Nothing(a)
-            | Finding::Slow(a)
-            | Finding::Posts(a)
-            | Finding::WaitLater(a)
-            | Finding::PostEarlier(a) => [Some(a), None],
-            Finding::NoProcessor => [None, None],
-        }
     }
 }
 
@@ -264,7 +244,7 @@ impl Judge<'_> {
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
-            replay: self.setting.replayed.of_cure(cure),
+            replay: self.setting.replayed.for_cure(cure),
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
             sentence: String::new(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::gather::Finding;
+use super::finding::Finding;
 use super::sums::Sums;
 use super::Cure;
 use lapscope_data::model::Frame;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::gather::Finding;
+use super::finding::Finding;
 use super::sums::{most, Sums};
 use super::words::{on, wait};
 use super::{Advice, Cure};

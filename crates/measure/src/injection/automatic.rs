@@ -85,30 +85,7 @@ fn left_out(pages: &[Page]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn page(rank: i64, in_force: usize, share: f64) -> Page {
-        let gain = format!(
-            "{{\"share\":{share},\"low\":{},\"high\":{},\"rounds\":9}}",
-            share - 0.1,
-            share + 0.1
-        );
-        let arm = |mode: &str, interval: &str| {
-            format!(
-                "{{\"mode\":\"{mode}\",\"interval_us\":{interval},\"slots\":5,\"steps\":20,\"step_ns\":10000000,\"problem\":null}}"
-            )
-        };
-        let text = format!(
-            "{{\"version\":1,\"rank\":{rank},\"ranks\":4,\"world\":1,\"host\":\"h\",\"job\":\"j\",\"command\":\"./a\",\
-             \"began_unix\":1.5,\"seconds\":10.0,\"ended\":true,\"arms\":[{},{}],\"decided\":1,\
-             \"decisions\":[{{\"at\":2.5,\"what\":\"keep\",\"arm\":1,\"gain\":{gain}}}],\"in_force\":{in_force},\
-             \"gain\":{gain},\"spent_ns\":100000000,\"lost_ns\":0,\"tests\":3,\"found\":2,\"interrupts\":3,\
-             \"sites\":[{{\"call\":\"MPI_Isend\",\"path\":[\"a+0x1 -\"],\"bytes\":9,\"on\":{},\"tests\":3,\"found\":2}}]}}",
-            arm("off", "null"),
-            arm("timer", "1000"),
-            rank != 2
-        );
-        Page::parse(&text).expect("a page")
-    }
+    use lapscope_trace::made_up::page;
 
     #[test]
     fn ranks_are_told_together() {

@@ -9,7 +9,7 @@ use super::network::{Network, Plan};
 use super::outcome::{CallTime, Outcome, RankOutcome, Stuck, NOBODY};
 use super::program::{is_replayed, Action, Program, RECORDING_NS};
 use super::queue::{Queue, QueuedEvent};
-use super::scenario::Progress;
+use super::scenario::{Progress, Scenario};
 use super::thread::{Phase, ThreadState};
 use lapscope_trace::target::CallNumber;
 use lapscope_trace::{Direction, Span, Trace, NONE};
@@ -30,6 +30,16 @@ impl Conditions {
     /// As recorded.
     pub fn as_recorded(ranks: usize) -> Conditions {
         Conditions { compute: vec![1.0; ranks], keeps_recording: true }
+    }
+
+    /// Without what recording took, at the scenario's speed, and evened out where it asks for that.
+    pub fn under(scenario: &Scenario, program: &Program) -> Conditions {
+        let slower = 1.0 / scenario.cpu.unwrap_or(1.0);
+        let compute = match scenario.balance {
+            true => program.even_load().into_iter().map(|factor| factor * slower).collect(),
+            false => vec![slower; program.ranks.len()],
+        };
+        Conditions { compute, keeps_recording: false }
     }
 
     /// What a recorded computation of a rank takes, nanoseconds.

@@ -169,7 +169,7 @@ impl Program {
     }
 
     /// Of each rank: what makes its computation as long as the mean of all, as a multiple of the recorded one.
-    pub fn even_load(&self) -> Vec<f64> {
+    pub(super) fn even_load(&self) -> Vec<f64> {
         let own: Vec<i64> = self.ranks.iter().map(|rank| rank.compute()).collect();
         let mean = own.iter().sum::<i64>() as f64 / own.len().max(1) as f64;
         own.into_iter().map(|own| if own > 0 { mean / own as f64 } else { 1.0 }).collect()

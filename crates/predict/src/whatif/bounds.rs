@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::document::larger;
 use super::fit::fit;
-use super::standard::{ideal_network, perfect_progress};
+use super::standard::{balanced_load, ideal_network, perfect_progress};
 use crate::replay::collective::is_replayed as is_replayed_whole;
 use crate::replay::program::is_replayed;
 use crate::replay::scenario::Scenario;
@@ -67,30 +67,28 @@ pub fn bounds(
     if !moves && !trace.collectives.iter().any(|collective| is_replayed_whole(trace, collective)) {
         return None;
     }
-    let recorded = Conditions::as_recorded(trace.ranks.len());
-    let unrecorded = Conditions { keeps_recording: false, ..recorded.clone() };
     let has_network = fitted.messages[Locality::Network as usize] > 0;
-    let under = |network: &Network, scenario: &Scenario, conditions: &Conditions| {
-        let network = network.with(scenario, has_network);
-        let outcome = replay(trace, &program, &network, conditions, &durations);
-        outcome.run_ns(trace).map(Nanos)
+    let run_ns = |network: &Network, conditions: &Conditions| {
+        replay(trace, &program, network, conditions, &durations).run_ns(trace).map(Nanos)
     };
-    let run_of =
-        |scenario: &Scenario, conditions: &Conditions| under(&fitted.network, scenario, conditions);
+    let under = |network: &Network, scenario: &Scenario| {
+        let network = network.with(scenario, has_network);
+        run_ns(&network, &Conditions::under(scenario, &program))
+    };
     let recorded_ns = Nanos(trace.run_ns());
-    let identity_ns = run_of(&Scenario::default(), &recorded)?;
+    let as_it_was = fitted.network.with(&Scenario::default(), has_network);
+    let identity_ns = run_ns(&as_it_was, &Conditions::as_recorded(trace.ranks.len()))?;
     let identity_error = (identity_ns - recorded_ns).share_of(recorded_ns);
     let is_near = identity_error.abs() <= MOST_ERROR;
     if !moves && !is_near {
         return None;
     }
     let predicted =
-        |scenario: &Scenario| (is_near && moves).then(|| run_of(scenario, &unrecorded)).flatten();
-    let even = Conditions { compute: program.even_load(), ..unrecorded.clone() };
-    let balanced = is_near.then(|| run_of(&Scenario::default(), &even)).flatten();
-    let progress = predicted(&perfect_progress());
+        |scenario: &Scenario| is_near.then(|| under(&fitted.network, scenario)).flatten();
+    let moved = |scenario: &Scenario| moves.then(|| predicted(scenario)).flatten();
+    let progress = moved(&perfect_progress());
     let others = fitted.others.iter().filter(|_| progress.is_some());
-    let others = others.filter_map(|other| under(other, &perfect_progress(), &unrecorded));
+    let others = others.filter_map(|other| under(other, &perfect_progress()));
     let all: Vec<Nanos> = progress.into_iter().chain(others).collect();
     let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
     Some(RunTimeBounds {
@@ -98,11 +96,11 @@ pub fn bounds(
         identity_ns,
         identity_error,
         held_out_error: fitted.held_out_error,
-        base_ns: run_of(&Scenario::default(), &unrecorded)?,
+        base_ns: under(&fitted.network, &Scenario::default())?,
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
-        ideal_network_ns: predicted(&ideal_network()),
-        balanced_load_ns: balanced,
+        ideal_network_ns: moved(&ideal_network()),
+        balanced_load_ns: predicted(&balanced_load()),
         rests_on_waits: fitted.rests_on_waits(),
     })
 }

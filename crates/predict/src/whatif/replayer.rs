@@ -144,7 +144,11 @@ impl Replayer {
 
     /// The run with what a scenario changes of its network and its computation, and without what recording took.
     pub fn under(&self, scenario: &Scenario) -> Outcome {
-        self.replay(&self.program, &self.network(scenario), &self.conditions(scenario))
+        self.replay(
+            &self.program,
+            &self.network(scenario),
+            &Conditions::under(scenario, &self.program),
+        )
     }
 
     /// Run times under a scenario with the other networks that fit the run about as well; none of runs of which a replay takes
@@ -153,7 +157,7 @@ impl Replayer {
         if scenario.is_identity() || is_too_large(&self.trace) {
             return Vec::new();
         }
-        let conditions = self.conditions(scenario);
+        let conditions = Conditions::under(scenario, &self.program);
         let run_ns = |other: &Network| {
             let network = other.with(scenario, self.has_network());
             self.replay(&self.program, &network, &conditions).run_ns(&self.trace)
@@ -163,15 +167,6 @@ impl Replayer {
 
     fn replay(&self, program: &Program, network: &Network, conditions: &Conditions) -> Outcome {
         replay(&self.trace, program, network, conditions, &self.durations)
-    }
-
-    fn conditions(&self, scenario: &Scenario) -> Conditions {
-        let slower = 1.0 / scenario.cpu.unwrap_or(1.0);
-        let compute = match scenario.balance {
-            true => self.program.even_load().into_iter().map(|factor| factor * slower).collect(),
-            false => vec![slower; self.trace.ranks.len()],
-        };
-        Conditions { compute, keeps_recording: false }
     }
 
     /// What the run as it stands in the trace exposes; `network`: under which it was replayed.

@@ -146,6 +146,33 @@ fn whoever_comes_last_is_named() {
     assert_eq!(late["waiting_ranks"], json!([0]));
 }
 
+/// Two ranks come late to a barrier in turn, by as much, and compute equally long.
+fn late_in_turn(late: i64) -> TempDir {
+    let mut ranks = Calls::pair();
+    for (turn, begin) in (0..).zip([50, 300, 550, 800]) {
+        let comes = |rank: i64| begin + if turn % 2 == rank { late } else { 0 };
+        let end = begin + late + 1;
+        for rank in [0, 1] {
+            let barrier = Operation::collective("MPI_Barrier", 5);
+            ranks[rank as usize].block(barrier, comes(rank), end);
+        }
+    }
+    run([&ranks[0], &ranks[1]])
+}
+
+#[test]
+fn the_order_is_named_where_even_work_would_have_shown() {
+    let headline = |run: &TempDir| {
+        let report = report(run);
+        let late = find(&report, "partner_late");
+        assert_eq!(late["replay"]["is_gain"], json!(false), "{late:#}");
+        late["headline"].as_str().unwrap().to_owned()
+    };
+    assert!(headline(&late_in_turn(100)).starts_with("Let ranks need each other less often"));
+    // a replay that tells hundredths says nothing of less
+    assert!(headline(&late_in_turn(6)).starts_with("Even out the work"));
+}
+
 /// Two sends, each waited for before the next is posted, while a receive is under way. Only the first wait keeps a send back.
 #[test]
 fn sends_waited_for_one_by_one_are_to_be_waited_for_together() {

@@ -81,16 +81,14 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// A gain of less is none.
-    const NONE: f64 = 0.01;
-
     fn for_cure(&self, cure: Cure) -> Option<Replay> {
         let gain = match cure {
             Cure::Test => self.progress,
             Cure::PartnerLate => self.balance,
             _ => None,
         }?;
-        Some(Replay { gain, is_gain: gain > self.error.max(Self::NONE), error: self.error })
+        let error = self.error;
+        Some(Replay { gain, is_gain: gain > least_gain(error), error })
     }
 
     /// Messages stand still while a rank computes that everybody waits for anyway: tests there end nothing sooner, even work does.
@@ -112,6 +110,11 @@ pub struct Replay {
     /// Whether that is more than the error of the replay.
     pub is_gain: bool,
     pub error: f64,
+}
+
+/// A gain of less is none.
+fn least_gain(error: f64) -> f64 {
+    error.max(0.01)
 }
 
 /// What would help. The last four say that nothing in the communication would.
@@ -249,9 +252,15 @@ impl Advice {
         }
     }
 
-    /// Whether ranks wait for each other though all compute equally long.
+    /// Whether ranks wait for each other though all compute equally long: even work would have shown in the replay, were it what
+    /// is at stake.
     pub fn is_order(&self) -> bool {
-        self.cure == Cure::PartnerLate && self.replay.is_some_and(|replay| !replay.is_gain)
+        /// What is at stake has to be so many times what a replay can tell.
+        const CLEARLY: f64 = 2.0;
+        let would_show =
+            |replay: Replay| self.share_at_most() >= CLEARLY * least_gain(replay.error);
+        self.cure == Cure::PartnerLate
+            && self.replay.is_some_and(|replay| !replay.is_gain && would_show(replay))
     }
 
     /// Whether it is shown; the rest is left to the JSON.

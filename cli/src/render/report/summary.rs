@@ -249,10 +249,10 @@ fn by_even_work(advice: &Advice) -> String {
             let gain = percent_range(gain, most);
             format!("{gain} of the run time, by even work alone ({why})")
         }
-        Some(_) => format!(
+        Some(_) if advice.is_order() => format!(
             "At most {} of the run time, and nothing by even work: how much the order costs is not known",
             percent(advice.share_at_most())
         ),
-        None => format!("At most {} of the run time, by even work alone", percent(most)),
+        _ => format!("At most {} of the run time, by even work alone", percent(most)),
     }
 }

@@ -357,3 +357,35 @@ fn no_time_is_lost_or_counted_twice_in_random_runs() {
         check_sums(&json(directory.path(), &["overlap", ".", "--top", "0"]), completing);
     }
 }
+
+/// The receiver posts, computes for 100 us, and tests until the message is there, of which time 300 us are inside MPI; the sender
+/// comes 400 us after the first test.
+#[test]
+fn a_loop_of_tests_waits_for_whoever_comes_late() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
+    for round in 0..20 {
+        let begin = round * 1_000_000;
+        let receive = ((IRECV, "recv", BYTES, 0, 7), begin, 500, 300_000);
+        receiver.poll((begin + 100_000, begin + 600_000), receive);
+        sender.blocking((SEND, "send", BYTES, 1, 7), begin + 500_000, TRANSFER);
+    }
+    write(directory.path(), 0, 2, &sender);
+    write(directory.path(), 1, 2, &receiver);
+    let overlap = json(directory.path(), &["overlap", "."]);
+    let parts = ["calls", "blocked_ns", "late_partner_ns", "transfer_ns"];
+    let [loops, polled, late, transfer] = numbers(&overlap["polling"], parts);
+    assert_eq!((loops, polled), (20, 6_000_000));
+    // 400 of 500 us, as well as that divides
+    let is_nearly = |ns: i64, expected: i64| (ns - expected).abs() * 100 <= expected;
+    assert!(is_nearly(late, 4_800_000) && is_nearly(transfer, 1_200_000), "{late} {transfer}");
+    let report = json(directory.path(), &["report", "."]);
+    assert_eq!(report["overlap"]["polling"], overlap["polling"]);
+    assert_eq!(report["summary"]["causes"][0]["cause"], "late_partner");
+    assert_eq!(report["advice"][0]["waiting"]["call"], "MPI_Test");
+    let text = answer(directory.path(), &["report", "."]);
+    assert!(
+        text.contains("Loops of tests that waited took 6.00 ms: 79.9 % late partner"),
+        "{text}"
+    );
+}

@@ -117,33 +117,32 @@ fn check_loggps(mpi: &Mpi, calibration: &Value) {
 fn a_calibration_is_found_by_runs_that_it_fits() {
     let ours = |mpi: &&Mpi| mpi.name != "mpiabi"; // the same library as mpich5
     for mpi in share!(mpi::all().iter().copied().filter(ours).collect()) {
-        let place = place();
-        let outcome = calibrate(mpi, place.path(), Vec::new(), &[]);
-        assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
-        let calibration: Value =
-            serde_json::from_str(&outcome.stdout).expect("JSON alone on stdout");
-        for path in ["self", "node"] {
-            check_points(mpi, &calibration, path);
-        }
-        check_loggps(mpi, &calibration);
-        for call in ["MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"] {
-            assert!(
-                calibration["times"]["collectives"][call]["2"].is_array(),
-                "{}: {call}",
-                mpi.name
-            );
-        }
-        let left: Vec<_> =
-            std::fs::read_dir(place.path()).expect("a directory").flatten().collect();
-        assert_eq!(left.len(), 1, "{}: nothing but the calibration is left: {left:?}", mpi.name);
+        // one that was made while others had the processors is rightly not used
+        trials::up_to_three(&format!("calibration under {}", mpi.name), || is_found(mpi));
+    }
+}
 
-        let (kind, notes) = source_of_run(mpi, place.path(), &[]);
-        assert_eq!(kind, "calibration", "{}: {notes}", mpi.name);
-        if mpi.abi == "openmpi" {
-            let (kind, notes) = source_of_run(mpi, place.path(), &[("OMPI_MCA_btl", "tcp,self")]);
-            assert_ne!(kind, "calibration", "{}", mpi.name);
-            assert!(notes.contains("this run with OMPI_MCA_btl=self,tcp"), "{}: {notes}", mpi.name);
-        }
+fn is_found(mpi: &Mpi) {
+    let place = place();
+    let outcome = calibrate(mpi, place.path(), Vec::new(), &[]);
+    assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
+    let calibration: Value = serde_json::from_str(&outcome.stdout).expect("JSON alone on stdout");
+    for path in ["self", "node"] {
+        check_points(mpi, &calibration, path);
+    }
+    check_loggps(mpi, &calibration);
+    for call in ["MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"] {
+        assert!(calibration["times"]["collectives"][call]["2"].is_array(), "{}: {call}", mpi.name);
+    }
+    let left: Vec<_> = std::fs::read_dir(place.path()).expect("a directory").flatten().collect();
+    assert_eq!(left.len(), 1, "{}: nothing but the calibration is left: {left:?}", mpi.name);
+
+    let (kind, notes) = source_of_run(mpi, place.path(), &[]);
+    assert_eq!(kind, "calibration", "{}: {notes}", mpi.name);
+    if mpi.abi == "openmpi" {
+        let (kind, notes) = source_of_run(mpi, place.path(), &[("OMPI_MCA_btl", "tcp,self")]);
+        assert_ne!(kind, "calibration", "{}", mpi.name);
+        assert!(notes.contains("this run with OMPI_MCA_btl=self,tcp"), "{}: {notes}", mpi.name);
     }
 }
 

@@ -43,6 +43,8 @@ impl Question {
 const NOISE: f64 = 0.1;
 
 const QUESTIONS: &[Question] = &[
+    question("dynamic_exchange", ["partner_late", "partner_late"], false)
+        .said_as("Even out the work"),
     question("epochs", ["call_earlier", "call_earlier"], false),
     question("fence", ["partner_late", "partner_late"], false),
     question("nonblocking_collective", ["test", "test"], true),

@@ -67,7 +67,6 @@ impl Summary {
     ) -> Summary {
         let requests = &overlap.totals.numbers;
         let blocking = &overlap.blocking.totals;
-
         let exposed_ns = exposed(totals);
         let first = first_to_do(advice);
         // requests that one call completes cost its time once
@@ -87,7 +86,7 @@ impl Summary {
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
                 .min(own),
             blocked_ns: totals.blocking_ns + totals.collective_ns,
-            causes: causes(requests, blocking, exposed_ns),
+            causes: causes(requests, [blocking, &overlap.polling], exposed_ns),
             first,
             win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(most),
             win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(most),
@@ -114,20 +113,22 @@ fn first_to_do(advice: &[Advice]) -> Option<usize> {
     }
 }
 
-/// None where nearly all that is exposed has no cause, as of tests that found nothing.
+/// None where nearly all that is exposed has no cause, as of tests within computation that found nothing.
 fn causes(
     requests: &OverlapNumbers,
-    blocking: &BlockingNumbers,
+    others: [&BlockingNumbers; 2],
     exposed_ns: Nanos,
 ) -> Vec<CauseShare> {
-    let waited = requests.exposed_ns + blocking.blocked_ns;
+    let waited = others.iter().fold(requests.exposed_ns, |sum, other| sum + other.blocked_ns);
     if waited.share_of(exposed_ns) < WORTH_EXPLAINING {
         return Vec::new();
     }
     let mut causes: Vec<CauseShare> = Cause::ALL
         .into_iter()
         .map(|cause| {
-            let time = requests.exposed_of(cause) + blocking.blocked_by(cause);
+            let time = others
+                .iter()
+                .fold(requests.exposed_of(cause), |sum, other| sum + other.blocked_by(cause));
             CauseShare { cause, share: time.share_of(waited) }
         })
         .filter(|it| it.share > 0.0)

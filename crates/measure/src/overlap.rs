@@ -67,6 +67,8 @@ pub struct Overlap {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,
     pub blocking: Blocking,
+    /// Unsuccessful tests of loops that waited.
+    pub polling: BlockingNumbers,
     /// Who was waited for, the longest first.
     pub late_pairs: Vec<LatePair>,
 }
@@ -159,9 +161,11 @@ impl Overlap {
     ) -> Overlap {
         let mut totals = Sums::default();
         let mut blocking = BlockingSums::default();
+        let mut polling = BlockingSums::default();
         for rank in measured.ranks.values() {
             totals += &rank.requests;
             blocking += &rank.blocking;
+            polling += &rank.polling;
         }
         let unattributed = measured.ranks.values().map(|rank| rank.unattributed).sum();
         let run_ns = measured.places().map(|place| trace.run_time(place)).sum();
@@ -208,6 +212,7 @@ impl Overlap {
                 sites: blocking_sites,
                 site_count: blocking_count,
             },
+            polling: BlockingNumbers::from(&polling),
             late_pairs: groups::late_pairs(trace, measured),
         }
     }

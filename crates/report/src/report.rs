@@ -84,6 +84,7 @@ pub struct OverlapSummary {
     pub totals: overlap::OverlapTotals,
     pub kinds: Vec<overlap::groups::KindRow>,
     pub blocking: BlockingNumbers,
+    pub polling: BlockingNumbers,
 }
 
 /// What only a run that was read request by request tells.
@@ -252,6 +253,7 @@ impl OverlapSummary {
             totals: overlap.totals.clone(),
             kinds: overlap.kinds.clone(),
             blocking: overlap.blocking.totals,
+            polling: overlap.polling,
         }
     }
 }

@@ -165,6 +165,19 @@ impl RankTrace {
     pub fn info(&self) -> &RankInfo {
         self.info.as_ref().expect("set by Trace::read")
     }
+
+    /// The timestamp from which a loop of tests waited for a request, until the test that completed it; `None`: its tests are too
+    /// far apart to be one that waits.
+    pub fn polled_since(&self, endpoint: &Endpoint) -> Option<i64> {
+        /// Tests that are further apart than this are looks from within a computation, nanoseconds.
+        const WAITING_LOOP: i64 = 20_000;
+        let seen = self.observations.get(endpoint.observed as usize)?;
+        let call = self.calls.get(endpoint.call as usize)?;
+        let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
+            .map(|test| endpoint.begin + test);
+        let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
+        (apart <= WAITING_LOOP && call.begin - last <= WAITING_LOOP).then_some(first)
+    }
 }
 
 /// An endpoint unpacked. Moments are on the run's clock.
@@ -199,6 +212,14 @@ impl Half<'_> {
     #[inline]
     pub fn window(&self) -> Option<i64> {
         self.completion_begin.map(|begin| begin - self.post_end)
+    }
+
+    /// What unsuccessful tests took in its window, nanoseconds: what its rank was inside MPI and in no other call; 0 where that is
+    /// not known.
+    pub fn in_tests(&self, presence: &Presence) -> i64 {
+        let Some((mpi, end)) = self.mpi.zip(self.completion_begin) else { return 0 };
+        let in_calls = end - self.post_end - presence.outside(self.post_end, end);
+        (mpi - in_calls).max(0)
     }
 
     #[inline]

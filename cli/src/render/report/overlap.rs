@@ -33,7 +33,8 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         }
         writeln!(out, "{}", style.wrap(&achieved(numbers), "  ", "  "))?;
     }
-    write_blocking(out, &overlap.blocking, style)
+    write_blocking(out, "Blocking calls", &overlap.blocking, style)?;
+    write_blocking(out, "Loops of tests that waited", &overlap.polling, style)
 }
 
 pub(crate) fn source(overlap: &OverlapSummary) -> String {
@@ -134,13 +135,18 @@ fn write_exposed(
     causes.write(out, style)
 }
 
-fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style) -> io::Result<()> {
+fn write_blocking(
+    out: &mut dyn Write,
+    what: &str,
+    blocking: &BlockingNumbers,
+    style: Style,
+) -> io::Result<()> {
     if blocking.blocked_ns.0 == 0 {
         return Ok(());
     }
     let share = |part: Nanos| percent(part.share_of(blocking.blocked_ns));
     let text = format!(
-        "Blocking calls took {}: {} late partner, {} no remote progress, {} transfer{}.",
+        "{what} took {}: {} late partner, {} no remote progress, {} transfer{}.",
         time(blocking.blocked_ns),
         share(blocking.late_partner_ns),
         share(blocking.no_remote_progress_ns),

@@ -67,6 +67,10 @@ impl Witness for Gatherer<'_> {
             self.add(waited);
         }
     }
+
+    fn polled(&mut self, waited: &Waited<'_>) {
+        self.add(waited);
+    }
 }
 
 /// A part of a call's time, with what it is laid to.

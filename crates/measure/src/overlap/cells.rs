@@ -116,6 +116,8 @@ pub(super) struct RankOverlaps {
     pub completed_in: FxHashMap<(u32, u32), i64>,
     /// Completing time of requests whose start was not seen.
     pub unattributed: i64,
+    /// Unsuccessful tests of loops that waited.
+    pub polling: BlockingSums,
 }
 
 /// Where something counts that happened then: a slice of the run, and the slot in which it was recorded, where not all was.

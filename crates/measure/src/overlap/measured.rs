@@ -37,6 +37,8 @@ pub(super) struct RankSums {
     pub blocking: BlockingSums,
     /// Completing time of requests whose start was not seen.
     pub unattributed: i64,
+    /// Unsuccessful tests of loops that waited.
+    pub polling: BlockingSums,
 }
 
 /// Sums of a run or of some of its ranks, not yet put together for reading. Ranks are places in
@@ -79,7 +81,8 @@ impl Measured {
             *measured.slots.entry((detail.slot, detail.stage)).or_default() += cell;
         }
         let place = place as u32;
-        let mut whole = RankSums { unattributed: found.unattributed, ..RankSums::default() };
+        let (unattributed, polling) = (found.unattributed, found.polling);
+        let mut whole = RankSums { unattributed, polling, ..RankSums::default() };
         let site_of = |cell: u32| {
             let key = &found.cells[cell as usize].0;
             (key.site, key.kind, key.is_request)

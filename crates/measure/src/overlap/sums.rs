@@ -258,18 +258,20 @@ pub struct BlockingNumbers {
     pub blocked_ns: Nanos,
     pub late_partner_ns: Nanos,
     pub no_remote_progress_ns: Nanos,
+    /// Of loops of tests; a call that blocks has no overlap window.
+    pub no_local_progress_ns: Nanos,
     pub transfer_ns: Nanos,
     pub no_processor_ns: Nanos,
     pub cause: Option<Cause>,
 }
 
 impl BlockingNumbers {
-    /// The time that is laid to a cause; there is no window of their own.
+    /// The time that is laid to a cause.
     pub fn blocked_by(&self, cause: Cause) -> Nanos {
         match cause {
             Cause::LatePartner => self.late_partner_ns,
             Cause::NoRemoteProgress => self.no_remote_progress_ns,
-            Cause::NoLocalProgress => Nanos(0),
+            Cause::NoLocalProgress => self.no_local_progress_ns,
             Cause::Transfer => self.transfer_ns,
             Cause::NoProcessor => self.no_processor_ns,
         }
@@ -284,7 +286,8 @@ impl From<&BlockingSums> for BlockingNumbers {
             blocked_ns: Nanos(sums.exposed.total()),
             late_partner_ns: Nanos(sums.exposed.late_partner),
             no_remote_progress_ns: Nanos(sums.exposed.no_remote_progress),
-            transfer_ns: Nanos(sums.exposed.no_local_progress + sums.exposed.transfer),
+            no_local_progress_ns: Nanos(sums.exposed.no_local_progress),
+            transfer_ns: Nanos(sums.exposed.transfer),
             no_processor_ns: Nanos(sums.exposed.no_processor),
             cause: sums.exposed.cause(),
         }
@@ -335,6 +338,7 @@ impl OverlapTimes {
     pub fn add_blocking(&mut self, numbers: &BlockingNumbers) {
         self.exposed_late_partner_ns += numbers.late_partner_ns;
         self.exposed_no_remote_progress_ns += numbers.no_remote_progress_ns;
+        self.exposed_no_local_progress_ns += numbers.no_local_progress_ns;
         self.exposed_transfer_ns += numbers.transfer_ns;
         self.exposed_no_processor_ns += numbers.no_processor_ns;
     }

@@ -1,5 +1,7 @@
 //! Goes through the requests of one rank, completing call by completing call.
 
+mod polled;
+
 use rustc_hash::FxHashMap;
 
 use super::cells::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
@@ -34,6 +36,8 @@ pub(super) struct Walk<'a, W> {
     /// Requests of the call that is being looked at.
     requests: Vec<EndedRequest>,
     common: CommonWindow,
+    /// Tests until then belong to a loop that was looked at.
+    polled_until: i64,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -72,6 +76,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             later,
             requests: Vec::new(),
             common: CommonWindow::default(),
+            polled_until: i64::MIN,
         }
     }
 
@@ -169,6 +174,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let endpoints = &self.trace.ranks[self.rank].endpoints;
         let call_index = endpoints[members[0] as usize].call;
         let call = self.trace.ranks[self.rank].calls[call_index as usize];
+        self.add_polled(members, call);
         let moment = self.moment(call.begin);
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = WaitingCall::new(call.begin, end);
@@ -215,7 +221,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let known = (group.compute, group.wait.transfer, group.longest.1);
         let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
-        self.tell(blamed, known, (exposed, bounds));
+        self.witness.call(&self.waited(blamed, known, (exposed, bounds)));
         let measured = requests.iter().filter(|request| request.is_measured).count();
         let are_all_measured = measured >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_measured {
@@ -287,7 +293,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let known = (group.compute, group.wait.transfer, group.longest.1);
         let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
-        self.tell(blamed, known, (exposed, bounds));
+        self.witness.call(&self.waited(blamed, known, (exposed, bounds)));
         sums.exposed = exposed;
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
@@ -295,12 +301,12 @@ impl<'a, W: Witness> Walk<'a, W> {
         self.found.add(moment, |cell| cell.blocking += &sums);
     }
 
-    fn tell(
-        &mut self,
+    fn waited(
+        &self,
         blamed: Option<(u32, Culprit<'a>)>,
         (compute, transfer, longest): (i64, i64, u32),
         (exposed, bounds): (Exposure, ExposureBounds),
-    ) {
+    ) -> Waited<'a> {
         let half = blamed.map_or(longest, |(half, _)| half);
         let awaited = match blamed {
             Some((_, (_, Some(partner)))) => Awaited::Partner(partner),
@@ -308,7 +314,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             None => Awaited::Unknown,
         };
         let half = self.trace.half(self.rank, half as usize);
-        self.witness.call(&Waited { half, awaited, exposed, bounds, compute, transfer });
+        Waited { half, awaited, exposed, bounds, compute, transfer }
     }
 
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {

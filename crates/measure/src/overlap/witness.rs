@@ -45,6 +45,10 @@ pub enum Awaited<'a> {
 pub trait Witness: Send {
     fn call(&mut self, _: &Waited<'_>) {}
 
+    /// A loop of tests that waited, before the call that completed its requests: its half ends where the loop begins, and the parts
+    /// add up to what its tests took.
+    fn polled(&mut self, _: &Waited<'_>) {}
+
     fn request(&mut self, _: &Half<'_>, _: &Achieved) {}
 
     /// Whether it looks at calls that begin then, nanoseconds on the run's clock. What nobody looks at is not measured.
@@ -63,6 +67,12 @@ impl<W: Witness> Witness for Option<W> {
         }
     }
 
+    fn polled(&mut self, waited: &Waited<'_>) {
+        if let Some(witness) = self {
+            witness.polled(waited);
+        }
+    }
+
     fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {
         if let Some(witness) = self {
             witness.request(half, achieved);
@@ -75,6 +85,12 @@ impl<A: Witness, B: Witness, C: Witness> Witness for (A, B, C) {
         self.0.call(waited);
         self.1.call(waited);
         self.2.call(waited);
+    }
+
+    fn polled(&mut self, waited: &Waited<'_>) {
+        self.0.polled(waited);
+        self.1.polled(waited);
+        self.2.polled(waited);
     }
 
     fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {

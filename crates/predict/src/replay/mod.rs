@@ -22,6 +22,7 @@ pub mod engine;
 pub mod injected;
 mod late;
 mod link;
+mod looks;
 mod message;
 pub mod moves;
 pub mod network;

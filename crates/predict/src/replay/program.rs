@@ -3,12 +3,10 @@
 use rayon::prelude::*;
 
 use super::late::Usual;
+use super::looks::Looks;
 use lapscope_data::model::{Kind, Mode};
 use lapscope_trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
 
-/// Tests that follow each other more closely than this, nanoseconds, are a loop that waits: it ends when the request is complete,
-/// however often that takes. Others look in between two parts of a computation, whose length does not depend on what they find.
-const WAITING_LOOP: i64 = 20_000;
 /// The most that a call which waits for nothing takes for each request, nanoseconds: more is not overhead.
 const MOST_OVERHEAD: i64 = 1_000;
 /// What recording takes a call, nanoseconds: half of what `docs/measurements.md` says of a request, its post and its share of the
@@ -63,7 +61,7 @@ pub enum Action {
     Post(u32),
     /// Communicates or completes; the place of the first of its endpoints, see [`RankProgram::endpoints_of`].
     Call(u32),
-    /// A loop of tests that ends when what it completes is complete; likewise.
+    /// A loop of tests that ends when what it completes, or receives, is complete; likewise.
     Loop(u32),
     /// Begins a blocking collective that is waited for later, see [`super::nonblocking`].
     Start(u32),
@@ -163,8 +161,8 @@ impl Program {
     pub fn new(trace: &Trace) -> Program {
         let overhead = overhead(trace);
         let usual = Usual::measure(trace);
-        let rank = |rank: &RankTrace| Builder::new(trace, rank, overhead, &usual).build();
-        let ranks = trace.ranks.par_iter().map(rank).collect();
+        let rank = |place| Builder::new(trace, place, overhead, &usual).build();
+        let ranks = (0..trace.ranks.len()).into_par_iter().map(rank).collect();
         Program { ranks, overhead, is_whole: true }
     }
 
@@ -224,6 +222,8 @@ fn overhead(trace: &Trace) -> i64 {
 /// What there is to do in one rank, on its way to steps.
 struct Builder<'a> {
     trace: &'a Trace,
+    /// In [`Trace::ranks`].
+    place: usize,
     rank: &'a RankTrace,
     overhead: i64,
     usual: &'a Usual,
@@ -240,6 +240,21 @@ struct Item {
     index: u32,
 }
 
+/// What an item does: how long it took, and what of that is no waiting, nanoseconds.
+struct Made {
+    action: Action,
+    duration: i64,
+    cost: i64,
+    /// The replay knows what it waits for.
+    waits: bool,
+}
+
+impl Made {
+    fn as_recorded(action: Action, duration: i64) -> Made {
+        Made { action, duration, cost: duration, waits: false }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ItemKind {
     Post,
@@ -248,7 +263,8 @@ enum ItemKind {
 }
 
 impl<'a> Builder<'a> {
-    fn new(trace: &'a Trace, rank: &'a RankTrace, overhead: i64, usual: &'a Usual) -> Builder<'a> {
+    fn new(trace: &'a Trace, place: usize, overhead: i64, usual: &'a Usual) -> Builder<'a> {
+        let rank = &trace.ranks[place];
         let call = |&index: &u32| rank.endpoints[index as usize].call;
         let all = 0..rank.endpoints.len() as u32;
         let mut order = Vec::new();
@@ -265,7 +281,7 @@ impl<'a> Builder<'a> {
                 *first = place;
             }
         }
-        Builder { trace, rank, overhead, usual, order, first }
+        Builder { trace, place, rank, overhead, usual, order, first }
     }
 
     fn build(self) -> RankProgram {
@@ -300,19 +316,38 @@ impl<'a> Builder<'a> {
         let mut program = ThreadProgram::default();
         let mut looks = Looks::default();
         let mut cursor = self.rank.init_end;
+        // in a loop of tests that the next call ends
+        let mut awaited = 0;
         for item in self.items(thread) {
             if item.begin >= self.rank.end {
                 break;
             }
-            let (action, duration, cost, mut begin) = self.call(item);
+            let Made { mut action, duration, cost, waits } = self.call(item);
+            let mut begin = item.begin;
             if let Action::Post(endpoint) = action {
-                looks.post(self.rank, endpoint);
+                looks.post(self.trace.half(self.place, endpoint as usize), &self.rank.presence);
             }
             if let Action::Loop(place) = action {
                 begin = self.loop_begin(place).unwrap_or(begin).max(cursor).min(begin);
             }
             // a call that began before the last one ended is a further request of that one, as of MPI_Startall
-            let gap = (begin - cursor).max(0);
+            let mut gap = (begin - cursor).max(0);
+            let polled = looks.polled(cursor, begin);
+            match action {
+                Action::Call(place) | Action::Loop(place) if waits => {
+                    gap -= polled;
+                    if polled + awaited > 0 {
+                        action = Action::Loop(place);
+                    }
+                    awaited = 0;
+                }
+                // as a probe that found what the loop waited for
+                Action::Other(_) => {
+                    gap -= polled;
+                    awaited += polled;
+                }
+                _ => gap += std::mem::take(&mut awaited),
+            }
             let end = item.begin + duration;
             let inside = (end - cursor.max(item.begin)).max(0);
             if let Some(period) = looks.period(cursor, begin) {
@@ -322,7 +357,7 @@ impl<'a> Builder<'a> {
             program.steps.push(Step::new(gap, action, cost.min(inside)).late(late));
             cursor = cursor.max(end);
         }
-        program.rest = if thread == 0 { (self.rank.end - cursor).max(0) } else { 0 };
+        program.rest = if thread == 0 { (self.rank.end - cursor).max(0) + awaited } else { 0 };
         program.steps.shrink_to_fit();
         program
     }
@@ -334,30 +369,28 @@ impl<'a> Builder<'a> {
         self.usual.lost(self.trace, self.rank, call, self.endpoints(place))
     }
 
-    /// What an item does, how long it took, what of that is no waiting, and when it began.
-    fn call(&self, item: Item) -> (Action, i64, i64, i64) {
+    fn call(&self, item: Item) -> Made {
         let index = item.index as usize;
         match item.kind {
             ItemKind::Post => {
                 let post = self.rank.endpoints[index].post.or_zero();
-                (Action::Post(item.index), post, post, item.begin)
+                Made::as_recorded(Action::Post(item.index), post)
             }
             ItemKind::Other => {
                 let duration = self.rank.other_calls[index].duration;
                 let index = self.rank.calls.len() as u32 + item.index;
-                (Action::Other(index), duration, duration, item.begin)
+                Made::as_recorded(Action::Other(index), duration)
             }
             ItemKind::Call => self.completing(item),
         }
     }
 
-    fn completing(&self, item: Item) -> (Action, i64, i64, i64) {
+    fn completing(&self, item: Item) -> Made {
         let call = &self.rank.calls[item.index as usize];
         let place = self.first[item.index as usize];
         if place == NONE || !call.returned {
             let until = if call.returned { call.begin + call.duration } else { self.rank.end };
-            let duration = (until - call.begin).max(0);
-            return (Action::Other(item.index), duration, duration, item.begin);
+            return Made::as_recorded(Action::Other(item.index), (until - call.begin).max(0));
         }
         let endpoints = self.endpoints(place);
         let mut is_known = true;
@@ -372,12 +405,13 @@ impl<'a> Builder<'a> {
                 && operation.mode != Mode::Synchronous;
         }
         let is_loop = is_loop && self.loop_begin(place).is_some();
-        let cost = match is_known && !is_sending {
+        let waits = is_known && !is_sending;
+        let cost = match waits {
             true => call.duration.min(self.overhead * i64::from(call.completed.max(1))),
             false => call.duration,
         };
         let action = if is_loop { Action::Loop(place) } else { Action::Call(place) };
-        (action, call.duration, cost, item.begin)
+        Made { action, duration: call.duration, cost, waits }
     }
 
     fn endpoints(&self, place: u32) -> impl Iterator<Item = (&'a Endpoint, &'a Operation)> + '_ {
@@ -395,47 +429,8 @@ impl<'a> Builder<'a> {
 
     /// When the loop of tests began that ended with this call; `None`: its tests are too far apart to be one that waits.
     fn loop_begin(&self, place: u32) -> Option<i64> {
-        let loops = self.endpoints(place).filter_map(|(endpoint, _)| {
-            let seen = self.rank.observations.get(endpoint.observed as usize)?;
-            let call = &self.rank.calls[endpoint.call as usize];
-            let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
-                .map(|test| endpoint.begin + test);
-            let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
-            let is_close = apart <= WAITING_LOOP && call.begin - last <= WAITING_LOOP;
-            is_close.then_some(first)
-        });
+        let loops =
+            self.endpoints(place).filter_map(|(endpoint, _)| self.rank.polled_since(endpoint));
         loops.min()
-    }
-}
-
-/// Tests in computation that found nothing, as requests tell of them.
-#[derive(Default)]
-struct Looks {
-    /// First and last, and the time from one to the next.
-    intervals: Vec<(i64, i64, i64)>,
-}
-
-impl Looks {
-    fn post(&mut self, rank: &RankTrace, endpoint: u32) {
-        let endpoint = &rank.endpoints[endpoint as usize];
-        let Some(seen) = rank.observations.get(endpoint.observed as usize) else { return };
-        let (Some(first), Some(last)) = (seen.first_unsuccessful_test, seen.last_unsuccessful_test)
-        else {
-            return;
-        };
-        let period = match seen.unsuccessful_tests {
-            0 | 1 => first.max(1),
-            tests => ((last - first) / (tests as i64 - 1)).max(1),
-        };
-        let [first, last] = [first, last].map(|test| endpoint.begin + test);
-        self.intervals.retain(|&(_, end, _)| end >= endpoint.begin);
-        self.intervals.push((first, last, period));
-    }
-
-    /// How far apart tests were in a computation, where it had any.
-    fn period(&mut self, begin: i64, end: i64) -> Option<i64> {
-        self.intervals.retain(|&(_, last, _)| last >= begin);
-        let inside = self.intervals.iter().filter(|&&(first, last, _)| first < end && last > begin);
-        inside.map(|&(_, _, period)| period).min().filter(|&period| period < end - begin)
     }
 }

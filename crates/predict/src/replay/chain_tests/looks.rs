@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::replay::scenario::Progress;
-use lapscope_trace::script::{Act, Message, Script};
+use lapscope_data::model::Mode;
+use lapscope_trace::script::{Act, Message, Script, CALL};
 
 /// The first rank looks once, after 1000 ns, for what the other sends after 3000 ns, answers, and has 5000 ns left to compute;
 /// `between` stands behind the answer. When the runs of both end.
@@ -65,4 +66,30 @@ fn a_bound_has_looks_when_there_is_something_to_see() {
     };
     assert_eq!(ends(Progress::Inside), (10_400, 9_408));
     assert_eq!(ends(Progress::Async), (10_400, 3_416));
+}
+
+/// The first rank tests in a loop for an answer to its send that needs the receive, and a probe beside it finds what the other sends
+/// after 3000 ns: until then it computed nothing.
+#[test]
+fn a_loop_that_something_else_ends_is_no_computation() {
+    let mut script = Script::new(2);
+    let synchronous = |peer| Message { mode: Mode::Synchronous, ..Message::new(peer, 0, 8) };
+    script.act(0, Act::Isend(synchronous(1))).act(0, Act::Compute(2_000));
+    script.act(0, Act::Other(50)).act(0, Act::Recv(Message::new(1, 1, 8)));
+    script.act(0, Act::TestLoop(vec![0]));
+    script.act(1, Act::Compute(3_000)).act(1, Act::Send(Message::new(0, 1, 8)));
+    script.act(1, Act::Recv(synchronous(0)));
+    let compute = |polled: bool| {
+        let mut trace = script.trace();
+        let rank = &mut trace.ranks[0];
+        if polled {
+            // from the post on, and inside MPI all the time
+            rank.observations[0].first_unsuccessful_test = Some(CALL);
+            let send = rank.endpoints.iter_mut().find(|endpoint| endpoint.observed == 0).unwrap();
+            send.mpi = send.window;
+        }
+        Program::new(&trace).ranks[0].compute()
+    };
+    // a script ends so long after its last call
+    assert_eq!((compute(false), compute(true)), (2_000 + CALL, CALL));
 }

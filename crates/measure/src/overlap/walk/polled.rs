@@ -1,0 +1,66 @@
+//! Loops of tests that wait: `while (!done) MPI_Test(...)`. Their tests find nothing until the request is complete, so what these
+//! took is laid to causes as the time of a call that blocks from the first of them on.
+
+use super::super::sums::BlockingSums;
+use super::super::waited::WaitingCall;
+use super::Walk;
+use crate::overlap::exposure::{Exposure, ExposureBounds};
+use crate::overlap::witness::{Waited, Witness};
+use lapscope_trace::{Call, Half};
+
+impl<W: Witness> Walk<'_, W> {
+    /// Of several threads it is not known whose tests they were.
+    pub(super) fn add_polled(&mut self, members: &[u32], call: Call) {
+        let rank = &self.trace.ranks[self.rank];
+        if rank.threads.count() != 1 || !call.returned {
+            return;
+        }
+        let endpoints = members.iter().map(|&index| &rank.endpoints[index as usize]);
+        let Some(since) = endpoints.filter_map(|endpoint| rank.polled_since(endpoint)).min() else {
+            return;
+        };
+        let begin = since.max(std::mem::replace(&mut self.polled_until, call.begin));
+        let in_tests =
+            |&index: &u32| self.trace.half(self.rank, index as usize).in_tests(&rank.presence);
+        let all = members.iter().map(in_tests).max().unwrap_or(0);
+        let ns = part(all, call.begin - begin, call.begin - since);
+        if ns <= 0 {
+            return;
+        }
+        let mut group = WaitingCall::new(begin, call.begin + call.duration);
+        let mut sums = BlockingSums { calls: 1, ..BlockingSums::default() };
+        for &index in members {
+            let half = self.trace.half(self.rank, index as usize);
+            let transfer = self.places[self.operation_of(index as usize)].transfer;
+            let side = self.sides.other(&half);
+            let posted = side.as_ref().map_or(half.post_end, |side| side.posted);
+            sums.bytes = sums.bytes.saturating_add(half.bytes().0);
+            group.add(&half, transfer, self.ready_compute(&wait_from(half, begin, all), posted));
+            group.offer(self.sides, &half, side);
+        }
+        let known = (group.compute, group.wait.transfer, group.longest.1);
+        let lasted = group.wait.end - group.wait.begin;
+        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
+        let of_tests = |of: Exposure| of.map(|cause| part(cause, ns, lasted));
+        let ExposureBounds { least, most } = bounds;
+        let bounds = ExposureBounds { least: of_tests(least), most: of_tests(most) };
+        sums.exposed = of_tests(exposed);
+        sums.exposed.transfer += ns - sums.exposed.total(); // what did not divide
+        self.blame(blamed, &sums.exposed);
+        let waited = self.waited(blamed, known, (sums.exposed, bounds));
+        self.witness.polled(&Waited { half: wait_from(waited.half, begin, all), ..waited });
+        self.found.polling += &sums;
+    }
+}
+
+/// The half as if its completing call had begun with the loop, whose tests took so long.
+fn wait_from(mut half: Half<'_>, begin: i64, in_tests: i64) -> Half<'_> {
+    half.completion_begin = Some(begin.max(half.post_end));
+    half.mpi = half.mpi.map(|mpi| (mpi - in_tests).max(0));
+    half
+}
+
+/// A time in the proportion of `some` to `whole`.
+fn part(time: i64, some: i64, whole: i64) -> i64 {
+    (i128::from(time) * i128::from(some.max(0)) / i128::from(whole.max(1))) as i64
+}

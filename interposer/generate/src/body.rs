@@ -1,10 +1,11 @@
 //! The body of a wrapper: guard, stamp, the real call, stamp, one record. The same in C and in Fortran but for how the
 //! real call is made and how handles are read.
 
-use crate::calls::{Call, Param, Verb};
+use crate::calls::{Call, Param};
 use crate::kind::Load;
 use crate::line;
 use crate::tables::fortran_name;
+use crate::verb::Verb;
 
 /// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,6 +38,8 @@ pub struct Clauses {
     pub made: String,
     pub sends: String,
     pub receives: String,
+    pub copies: String,
+    pub settles: String,
     /// Not C: of what kind the call is.
     pub facts: [String; Clause::COUNT],
 }
@@ -57,12 +59,14 @@ impl Clauses {
             "made" => &mut self.made,
             "sends" => &mut self.sends,
             "receives" => &mut self.receives,
+            "copies" => &mut self.copies,
+            "settles" => &mut self.settles,
             _ => return None,
         })
     }
 
     /// Those that are C.
-    pub fn all(&self) -> [&str; 9] {
+    pub fn all(&self) -> [&str; 11] {
         [
             &self.message,
             &self.bytes,
@@ -73,6 +77,8 @@ impl Clauses {
             &self.made,
             &self.sends,
             &self.receives,
+            &self.copies,
+            &self.settles,
         ]
     }
 }

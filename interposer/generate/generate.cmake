@@ -1,7 +1,7 @@
 # The target `generated`: what lapscope-generate makes of calls.def, options.def and tables.def, in ${GENERATED}.
 find_program(CARGO cargo REQUIRED)
 set(GENERATED "${CMAKE_BINARY_DIR}/generated")
-set(GENERATED_FILES calls.inc columns.inc functions.inc options.inc prototypes.h schema.sql signatures.inc sorted.inc wrap_c.c wrap_fortran.c)
+set(GENERATED_FILES calls.inc columns.inc functions.inc options.inc prototypes.h schema.sql signatures.inc sorted.inc substitutes.inc wrap_c.c wrap_fortran.c)
 list(TRANSFORM GENERATED_FILES PREPEND "${GENERATED}/")
 file(GLOB_RECURSE GENERATOR_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/src/*.rs")
 # In a directory of its own, so that cargo can build the command beside it.

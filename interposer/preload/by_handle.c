@@ -5,9 +5,9 @@
  * sees the caller it would have seen (RTLD_NEXT goes by that). Trampoline.S has the entry.
  */
 #define _GNU_SOURCE
-#include "by_handle.h"
-
 #include "elf_table.h"
+#include "next_dlsym.h"
+#include "resolve.h"
 #include "symbols.h"
 
 #include <dlfcn.h>
@@ -16,45 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* musl has none: there, too, a program must start, even if nothing is recorded of it. */
-#pragma weak dlvsym
-
-/* In front of which the entry jumps. */
-dlsym_fn *lapscope_next_dlsym __attribute__((visibility("hidden")));
-
-/* What programs were told of by a handle: the MPI's functions that our trampolines stand for. */
-static void *told[SYMBOL_COUNT];
-static void *first_told;
-
-void *told_by_handle(unsigned symbol)
-{
-    return __atomic_load_n(&told[symbol], __ATOMIC_ACQUIRE);
-}
-
-void *first_told_by_handle(void)
-{
-    return __atomic_load_n(&first_told, __ATOMIC_ACQUIRE);
-}
-
-static int find_by_table(struct dl_phdr_info *object, size_t size, void *found)
-{
-    (void)size;
-    *(void **)found = is_own_object(object) ? NULL : defined_in_object(object, "dlsym", hash_of("dlsym"));
-    return *(void **)found != NULL;
-}
-
-dlsym_fn *next_dlsym(void)
-{
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
-    void *found = lapscope_next_dlsym;
-    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && dlvsym && !found; i++)
-        found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-    if (!found)
-        dl_iterate_phdr(find_by_table, &found);
-    lapscope_next_dlsym = (dlsym_fn *)found;
-    return lapscope_next_dlsym;
-}
 
 /* Numbers of symbols by their names, and where in lapscope_symbols each symbol's name begins. */
 static const uint16_t sorted[SYMBOL_COUNT] = {
@@ -129,16 +90,11 @@ static void *entry_for(void *handle, const char *name, const void *caller)
     if (symbol < 0 || !lapscope_entries[symbol] || is_of_other_namespace(handle) || strlen(name) >= sizeof profiled - 1)
         return NULL;
     snprintf(profiled, sizeof profiled, "P%s", name);
-    void *found = next(handle, profiled) ? next(handle, name) : NULL, *none = NULL;
+    void *found = next(handle, profiled) ? next(handle, name) : NULL;
     if (!found || found == lapscope_entries[symbol] || is_asked_by_mpi(caller, name))
         return NULL;
     void *in_line = next(RTLD_NEXT, name);
-    if ((in_line && in_line != found) || !resolve_may_serve(symbol, found))
-        return NULL;
-    __atomic_compare_exchange_n(&first_told, &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    none = NULL;
-    __atomic_compare_exchange_n(&told[symbol], &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    return none && none != found ? NULL : lapscope_entries[symbol];
+    return (!in_line || in_line == found) && resolve_tells(symbol, found) ? lapscope_entries[symbol] : NULL;
 }
 
 static int look_for_definition(struct dl_phdr_info *object, size_t size, void *name)

@@ -1,6 +1,6 @@
 /* _exit() runs no destructors, and so tells nobody that a program has left by itself. */
 #define _GNU_SOURCE
-#include "by_handle.h"
+#include "next_dlsym.h"
 #include "symbols.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * again when they are let through.
  */
 #define _GNU_SOURCE
-#include "by_handle.h"
+#include "next_dlsym.h"
 #include "symbols.h"
 
 #include <dlfcn.h>

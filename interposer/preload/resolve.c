@@ -6,8 +6,9 @@
  */
 #define _GNU_SOURCE
 #include "abi.h"
-#include "by_handle.h"
 #include "host.h"
+#include "next_dlsym.h"
+#include "resolve.h"
 #include "symbols.h"
 
 #include "../recorder/base/log.h"
@@ -55,6 +56,8 @@ void *lapscope_resolve(unsigned symbol) __attribute__((visibility("hidden")));
 
 static void *real[FUNCTION_COUNT], *in_line[FUNCTION_COUNT], *substitutes[FUNCTION_COUNT]; /* host.h */
 static void *const *wrappers; /* the recorder's; NULL when nothing is recorded */
+/* What programs were told of by a handle (by_handle.c): the MPI's functions that our trampolines stand for; the first of all. */
+static void *told[SYMBOL_COUNT], *first_told;
 static char mpi_path[PATH_BYTES];
 static char own_path[PATH_BYTES];
 static char began_in[PATH_BYTES];
@@ -128,7 +131,7 @@ static void *find_in_local_scopes(const char *symbol)
 
 static int find_mpi(void)
 {
-    return adopt_mpi(next_dlsym()(RTLD_DEFAULT, "PMPI_Init")) || adopt_mpi(first_told_by_handle()) ||
+    return adopt_mpi(next_dlsym()(RTLD_DEFAULT, "PMPI_Init")) || adopt_mpi(__atomic_load_n(&first_told, __ATOMIC_ACQUIRE)) ||
            adopt_mpi(find_in_local_scopes("PMPI_Init"));
 }
 
@@ -232,10 +235,16 @@ static void find_and_load(void)
         load_recorder();
 }
 
-int resolve_may_serve(unsigned symbol, const void *found)
+int resolve_tells(unsigned symbol, void *found)
 {
     const void *served = __atomic_load_n(&in_line[function_of[symbol]], __ATOMIC_ACQUIRE);
-    return (!served || served == found) && !is_off(getenv("LAPSCOPE_ENABLE"));
+    void *none = NULL;
+    if ((served && served != found) || is_off(getenv("LAPSCOPE_ENABLE")))
+        return 0;
+    __atomic_compare_exchange_n(&first_told, &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    none = NULL;
+    __atomic_compare_exchange_n(&told[symbol], &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    return !none || none == found; /* or another MPI was told of before */
 }
 
 /* Called by the trampolines; returns where to jump. */
@@ -244,7 +253,7 @@ void *lapscope_resolve(unsigned symbol)
     int saved_errno = errno;
     pthread_once(&resolve_once, find_and_load);
     const char *name = name_of(symbol);
-    void *found = told_by_handle(symbol), *none = NULL; /* or what another thread found before */
+    void *found = __atomic_load_n(&told[symbol], __ATOMIC_ACQUIRE), *none = NULL; /* or what another thread found before */
     if (!found)
         found = next_in_line(name);
     if (!found) {

@@ -6,8 +6,9 @@ use anyhow::Result;
 use serde_json::{json, Value};
 
 use crate::definitions::Definitions;
+use crate::event::EventKind;
 use crate::limit::{Cost, CountingWriter};
-use crate::rank::{EventKind, RankEvents};
+use crate::rank::RankEvents;
 use crate::shown::MatchedMessage;
 use crate::write::Writer;
 use lapscope_trace::Direction;

@@ -6,6 +6,7 @@
 
 pub mod chrome;
 mod definitions;
+mod event;
 mod lanes;
 pub mod limit;
 pub mod otf2;
@@ -18,7 +19,8 @@ pub mod unfinished;
 mod write;
 
 pub use definitions::Definitions;
-pub use rank::{Event, EventKind, Lifetime, RankEvents, Visit};
+pub use event::{Event, EventKind};
+pub use rank::{Lifetime, RankEvents, Visit};
 pub use regions::Region;
 pub use shown::ShownWindows;
 pub use write::{write, WriteProgress, Writer, Written};

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use lapscope_data::model::Transfers;
 use lapscope_trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
 
+use crate::event::{Event, EventKind};
 use crate::lanes::FreeLines;
 use crate::regions::{regions, Region};
 use crate::shown::ShownWindows;
@@ -44,24 +45,6 @@ pub struct Lifetime {
     pub lane: u32,
     /// Nothing ended it.
     pub is_pending: bool,
-}
-
-/// What begins or ends; numbers are places in the lists of [`RankEvents`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventKind {
-    Enter(u32),
-    Leave(u32),
-    Posted(u32),
-    Ended(u32),
-    RegionBegins(u32),
-    RegionEnds(u32),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
-    /// On the run's clock, nanoseconds.
-    pub at: i64,
-    pub what: EventKind,
 }
 
 /// A rank's part of the timeline.

@@ -2,7 +2,7 @@
 
 use lapscope_trace::{Mark, Trace};
 
-use crate::rank::{Event, EventKind};
+use crate::event::{Event, EventKind};
 use crate::shown::ShownWindows;
 
 /// A stretch of one rank's time.

@@ -1,10 +1,11 @@
 //! The body of a wrapper: guard, stamp, the real call, stamp, one record. The same in C and in Fortran but for how the
 //! real call is made and how handles are read.
 
-use crate::calls::{Call, Param, Verb};
+use crate::calls::{Call, Param};
 use crate::kind::Load;
 use crate::line;
 use crate::tables::fortran_name;
+use crate::verb::Verb;
 
 /// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +23,23 @@ pub struct Body<'a> {
 impl Body<'_> {
     /// The arguments of the real call: the wrapper's own.
     pub fn arguments(&self) -> String {
+        self.arguments_but(|_| None)
+    }
+
+    /// The same, with another value for some of them.
+    pub fn arguments_but(&self, other: impl Fn(&Param) -> Option<&'static str>) -> String {
         let params = self.call.params.iter();
+        let own = |param: &Param, name: String| other(param).map_or(name, str::to_owned);
         if self.language == Language::C {
-            return params.map(|param| param.name.as_str()).collect::<Vec<_>>().join(", ");
+            return params
+                .map(|param| own(param, param.name.clone()))
+                .collect::<Vec<_>>()
+                .join(", ");
         }
         let mut names: Vec<String> = params
             .clone()
             .filter(|param| !param.kind.fortran.is_empty())
-            .map(fortran_name)
+            .map(|param| own(param, fortran_name(param)))
             .collect();
         names.push("ierror".to_owned());
         names.extend(
@@ -57,7 +67,7 @@ impl Body<'_> {
     }
 
     /// A clause in terms of what the wrapper has.
-    fn clause(&self, clause: &str) -> String {
+    pub fn clause(&self, clause: &str) -> String {
         let mut text = clause.replace("call,", &format!("CALL_{},", self.call.name));
         for param in &self.call.params {
             let behind = format!("*{}", param.name);
@@ -103,7 +113,7 @@ impl Body<'_> {
     }
 
     /// Fortran's arguments as C has them, as far as a clause speaks of them.
-    fn load(&self, text: &mut String) {
+    pub fn load(&self, text: &mut String) {
         if self.language == Language::C {
             return;
         }

@@ -1,146 +1,17 @@
 //! The description: entries of calls.def, one [`Call`] for each name and size of counts.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use crate::facts::{self, Clause, Facts, Tag};
+use crate::clauses::Clauses;
+use crate::facts::{self, Facts};
 use crate::kind::{self, Kind};
-
-/// What lapscope does with a call; the head of calls.def has the meanings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    Call,
-    Make,
-    Post,
-    Init,
-    Probe,
-    Complete,
-    Look,
-    Start,
-    Control,
-    Bound,
-}
-
-/// As the database names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Block,
-    Manage,
-    Post,
-    Init,
-    Probe,
-    Complete,
-    Control,
-    Bound,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        out.write_str(match self {
-            Role::Block => "BLOCK",
-            Role::Manage => "MANAGE",
-            Role::Post => "POST",
-            Role::Init => "INIT",
-            Role::Probe => "PROBE",
-            Role::Complete => "COMPLETE",
-            Role::Control => "CONTROL",
-            Role::Bound => "BOUND",
-        })
-    }
-}
-
-impl Verb {
-    fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "call" => Verb::Call,
-            "make" => Verb::Make,
-            "post" => Verb::Post,
-            "init" => Verb::Init,
-            "probe" => Verb::Probe,
-            "complete" => Verb::Complete,
-            "look" => Verb::Look,
-            "start" => Verb::Start,
-            "control" => Verb::Control,
-            "bound" => Verb::Bound,
-            _ => return None,
-        })
-    }
-
-    pub fn role(self) -> Role {
-        match self {
-            Verb::Call => Role::Block,
-            Verb::Make => Role::Manage,
-            Verb::Post | Verb::Start => Role::Post,
-            Verb::Init => Role::Init,
-            Verb::Probe => Role::Probe,
-            Verb::Complete | Verb::Look => Role::Complete,
-            Verb::Control => Role::Control,
-            Verb::Bound => Role::Bound,
-        }
-    }
-
-    /// The wrapper is written by hand.
-    pub fn by_hand(self) -> bool {
-        matches!(self, Verb::Control | Verb::Bound)
-    }
-}
+use crate::verb::{Role, Tag, Verb};
 
 /// A parameter.
 #[derive(Clone, Debug)]
 pub struct Param {
     pub kind: &'static Kind,
     pub name: String,
-}
-
-/// What a wrapper does besides calling; empty where nothing is said.
-#[derive(Clone, Debug, Default)]
-pub struct Clauses {
-    pub message: String,
-    pub bytes: String,
-    pub receive: String,
-    pub received: String,
-    pub before: String,
-    pub after: String,
-    pub made: String,
-    pub sends: String,
-    pub receives: String,
-    /// Not C: of what kind the call is.
-    pub facts: [String; Clause::COUNT],
-}
-
-impl Clauses {
-    fn at(&mut self, name: &str) -> Option<&mut String> {
-        if let Some(clause) = Clause::parse(name) {
-            return Some(&mut self.facts[clause as usize]);
-        }
-        Some(match name {
-            "message" => &mut self.message,
-            "bytes" => &mut self.bytes,
-            "receive" => &mut self.receive,
-            "received" => &mut self.received,
-            "before" => &mut self.before,
-            "after" => &mut self.after,
-            "made" => &mut self.made,
-            "sends" => &mut self.sends,
-            "receives" => &mut self.receives,
-            _ => return None,
-        })
-    }
-
-    /// Those that are C.
-    pub fn all(&self) -> [&str; 9] {
-        [
-            &self.message,
-            &self.bytes,
-            &self.receive,
-            &self.received,
-            &self.before,
-            &self.after,
-            &self.made,
-            &self.sends,
-            &self.receives,
-        ]
-    }
 }
 
 /// One call.

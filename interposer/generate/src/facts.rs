@@ -1,66 +1,7 @@
 //! What a call is, as the database's table `call_name` says it: from the entry's clauses, its verb and its tag.
 
-use crate::calls::{Clauses, Verb};
-
-/// A word behind a verb: `call:buffered Bsend`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tag {
-    Buffered,
-    Synchronous,
-    Ready,
-    Partitioned,
-    /// Its bytes are counted in other rows.
-    Uncounted,
-}
-
-impl Tag {
-    pub fn parse(word: &str) -> Option<Tag> {
-        Some(match word {
-            "buffered" => Tag::Buffered,
-            "synchronous" => Tag::Synchronous,
-            "ready" => Tag::Ready,
-            "partitioned" => Tag::Partitioned,
-            "uncounted" => Tag::Uncounted,
-            _ => return None,
-        })
-    }
-
-    fn mode(self) -> Option<&'static str> {
-        Some(match self {
-            Tag::Buffered => "buffered",
-            Tag::Synchronous => "synchronous",
-            Tag::Ready => "ready",
-            Tag::Partitioned => "partitioned",
-            Tag::Uncounted => return None,
-        })
-    }
-}
-
-/// A clause that is one word; the head of calls.def has the meanings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clause {
-    Needs,
-    Completes,
-}
-
-impl Clause {
-    pub const COUNT: usize = 2;
-
-    pub fn parse(name: &str) -> Option<Clause> {
-        match name {
-            "needs" => Some(Clause::Needs),
-            "completes" => Some(Clause::Completes),
-            _ => None,
-        }
-    }
-
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Clause::Needs => &["all", "root", "all_at_root", "lower", "neighbors"],
-            Clause::Completes => &["one", "all", "any", "some"],
-        }
-    }
-}
+use crate::clauses::{Clause, Clauses};
+use crate::verb::{Tag, Verb};
 
 /// The columns of `call_name` behind its name, family and role; schema/README.md has the meanings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,20 +1,23 @@
 //! Reads `interposer/calls.def`, `interposer/options.def` and `schema/tables.def` and writes what the preload library, the
 //! recorder and the command line are built from.
 //!
-//! [`calls`] is the description of calls, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in
-//! C and in Fortran, [`symbols`] the names under which a call is found in each binding; [`tables`], [`c`] and [`fortran`]
-//! write. [`options`] is all about options, [`schema`] about the database.
+//! [`calls`] is the description of calls, made of [`verb`]s and [`clauses`], [`facts`] what the database says of a call,
+//! [`kind`] the kinds of parameters in C and in Fortran, [`symbols`] the names under which a call is found in each binding;
+//! [`tables`], [`c`], [`fortran`] and [`substitutes`] write. [`options`] is all about options, [`schema`] about the database.
 
 pub mod body;
 pub mod c;
 pub mod calls;
+pub mod clauses;
 pub mod facts;
 pub mod fortran;
 pub mod kind;
 pub mod options;
 pub mod schema;
+pub mod substitutes;
 pub mod symbols;
 pub mod tables;
+pub mod verb;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -57,6 +60,7 @@ fn files(
         ("schema.sql", schema::sql::statements(schema)),
         ("signatures.inc", tables::signatures(calls)),
         ("sorted.inc", tables::sorted(calls)),
+        ("substitutes.inc", substitutes::functions(calls)),
         ("wrap_c.c", c::wrappers(calls)),
         ("wrap_fortran.c", fortran::wrappers(calls)),
     ]

@@ -28,8 +28,6 @@ static struct {
     int plain;                                  /* stamps_are_plain, but for injection */
     int stays_awake;
     int asked;                                  /* level of threads */
-    unsigned lost;                              /* bits of modes; atomic */
-    const char *problems[INJECT_MODES];
     struct inject_site *anchor;                 /* steps are counted by its posts */
     uint64_t anchor_posted;                     /* wall clock; likewise */
     unsigned posts;
@@ -77,23 +75,15 @@ void auto_asked_for(int level)
     automatic.asked = level;
 }
 
-void auto_lose(enum inject_mode mode, const char *problem)
-{
-    automatic.problems[mode] = problem;
-    __atomic_fetch_or(&automatic.lost, 1u << mode, __ATOMIC_RELEASE);
-    if (injection.mode == mode)
-        injection.mode = INJECT_OFF;
-}
-
 /* What was lost meanwhile. */
 static void take_losses(uint64_t now)
 {
-    unsigned lost = __atomic_exchange_n(&automatic.lost, 0, __ATOMIC_ACQUIRE);
+    unsigned lost = __atomic_exchange_n(&injection.lost, 0, __ATOMIC_ACQUIRE);
     for (unsigned arm = 1; arm < pilot->arms; arm++) {
         enum inject_mode mode = automatic.page.arms[arm].mode;
         if (!(lost >> mode & 1))
             continue;
-        automatic.page.arms[arm].problem = automatic.problems[mode];
+        automatic.page.arms[arm].problem = injection.problems[mode];
         pilot_lose(pilot, arm, now);
     }
 }
@@ -110,7 +100,7 @@ static int prepare(struct injector *injector, struct auto_arm *arm)
     inject_spend(inject_ticks(cost));
     pilot_spent_once(pilot, cost);
     if (why)
-        auto_lose(arm->mode, why);
+        inject_lose(arm->mode, why);
     return is_prepared[arm->mode] = !why;
 }
 

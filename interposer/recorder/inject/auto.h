@@ -27,9 +27,6 @@ void auto_left(struct injector *injector);
 /* Calls have to be known of from now on: there are reductions with operations of the application's. */
 void auto_stays_awake(void);
 
-/* That way cannot be had any more. For signal handlers too. */
-void auto_lose(enum inject_mode mode, const char *problem);
-
 /* Says and writes down what was done, once. `t`: the calling thread; NULL where the database is not to be written to any more. */
 void auto_end(struct thread *t);
 

@@ -18,116 +18,9 @@
 #include <sched.h>
 #include <stdio.h>
 
-enum { SPINS = 1000, LONGEST_TEST_NS = 100000000, LONG_AGO_NS = 1000000000 };
+enum { LONGEST_TEST_NS = 100000000, LONG_AGO_NS = 1000000000 };
 
-struct injection injection __attribute__((visibility("hidden")));
-
-/* --- giving up ---------------------------------------------------------------------------------------------------- */
-
-void inject_fail(const char *problem)
-{
-    injection.problem = problem;
-    __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
-}
-
-void inject_lose(enum inject_mode mode, const char *problem)
-{
-    if (injection.is_auto)
-        auto_lose(mode, problem);
-    else
-        inject_fail(problem);
-}
-
-/* --- one thread tests, others enter MPI ------------------------------------------------------------------------------
- * Either sees the other: a tester says so and then looks who is inside MPI, who enters MPI says so (enter()) and then
- * looks for testers (Dekker). */
-
-static int others_are_inside(const struct thread *self)
-{
-    unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
-    for (unsigned i = 0; i < count; i++)
-        if (threads[i] != self && __atomic_load_n(&threads[i]->inside, __ATOMIC_ACQUIRE))
-            return 1;
-    return 0;
-}
-
-int inject_may_test(const struct thread *self)
-{
-    __atomic_fetch_add(&injection.testers, 1, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&injection.is_on, __ATOMIC_SEQ_CST) && recorder_state == RECORDER_ON &&
-        !__atomic_load_n(&injection.reductions, __ATOMIC_ACQUIRE) &&
-        !(__atomic_load_n(&injection.is_gated, __ATOMIC_SEQ_CST) && others_are_inside(self)))
-        return 1;
-    inject_tested();
-    return 0;
-}
-
-void inject_tested(void)
-{
-    __atomic_fetch_sub(&injection.testers, 1, __ATOMIC_SEQ_CST);
-}
-
-static void wait_for_testers(void)
-{
-    for (unsigned i = 0; __atomic_load_n(&injection.testers, __ATOMIC_SEQ_CST); i++)
-        if (i > SPINS)
-            sched_yield();
-}
-
-static void close_gate(void)
-{
-    __atomic_store_n(&injection.is_gated, 1, __ATOMIC_SEQ_CST);
-}
-
-/* --- testing ------------------------------------------------------------------------------------------------------ */
-
-/* The interval doubles, up to sixteen times, where a site's tests find nothing, and is back at once when one does. */
-static void adapt(struct inject_site *site, int found)
-{
-    unsigned *level = &site->pace[injection.arm].level, *idle = &site->pace[injection.arm].idle;
-    if (found) {
-        *level = *idle = 0;
-    } else if (++*idle == 2) {
-        *idle = 0;
-        *level += *level < MOST_LEVELS;
-    }
-}
-
-struct tested inject_test(struct injector *injector)
-{
-    struct inject_site *site = injector->site;
-    struct spool_injection *sums = site->sums;
-    struct tested total = {0, 0};
-    int found = 0, again = 0;
-    do {
-        struct progress progress = progress_test(again);
-        if (progress.failed) {
-            inject_fail("MPI returned an error to a test");
-            break;
-        }
-        again = progress.found;
-        found |= again;
-        total.used += progress.used;
-        total.passed += progress.passed;
-        sums->tests++;
-        sums->test_ticks += progress.used;
-        sums->found += (uint64_t)again;
-        sums->idle_ticks += again ? 0 : progress.used;
-        inject_spend(again ? progress_idle() : progress.used);
-    } while (again && total.passed < injection.interval && inject_pending(injector));
-    adapt(site, found);
-    return total;
-}
-
-uint64_t inject_test_here(struct injector *injector)
-{
-    struct thread *self = thread_step_aside();
-    uint64_t passed = inject_test(injector).passed;
-    current_thread = self;
-    self->state->mpi_ticks += passed;
-    return passed;
-}
+/* --- around calls ------------------------------------------------------------------------------------------------- */
 
 /* LAPSCOPE_INJECT=calls: the application has called MPI, which may do whatever it does in any call. */
 static void test_on_entry(struct injector *injector)
@@ -146,7 +39,7 @@ static void enter_mpi(struct injector *injector)
     injector->will_reduce = 0;
     if (UNLIKELY(injection.is_gated)) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        wait_for_testers();
+        inject_wait_for_testers();
     }
     if (UNLIKELY(injection.is_auto))
         auto_entered(injector);
@@ -300,27 +193,18 @@ void inject_reduces(struct injector *injector, MPI_Op operation)
 {
     injector->will_reduce = config.inject != INJECT_CALLS && !mpi_op_is_predefined(operation);
     if (injector->will_reduce && (recorder_multiple || injection.mode == INJECT_THREAD))
-        close_gate();
+        inject_close_gate();
     if (injector->will_reduce && injection.is_auto)
         auto_stays_awake();
 }
 
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {
-    [INJECT_OFF] = "off", [INJECT_CALLS] = "calls", [INJECT_TIMER] = "timer", [INJECT_THREAD] = "thread",
-    [CONFIG_INJECT_AUTO] = "auto"};
-
-const char *inject_mode_name(enum inject_mode mode)
-{
-    return mode_names[mode];
-}
-
 /* As schema/spool.h has it. In slots nothing may be injected, and only sends be copied (LAPSCOPE_BUFFER_SENDS): what requests then
  * tell is what that gains. */
 static void write_fact(struct thread *t)
 {
-    const char *mode = config.inject == CONFIG_INJECT_OFF ? "sends" : mode_names[config.inject];
+    const char *mode = config.inject == CONFIG_INJECT_OFF ? "sends" : inject_mode_name((enum inject_mode)config.inject);
     char text[1024], slot[24] = "", test[24] = "", interrupt[24] = "", check[24] = "";
     if (injection.slots.length_ns)
         snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slots.length_ns);
@@ -344,7 +228,7 @@ static struct injector *create_injector(struct thread *t)
         return NULL;
     injector->thread = t;
     if (t->number > 0 && !recorder_multiple) /* MPI_THREAD_SERIALIZED: not two of them inside MPI at once */
-        close_gate();
+        inject_close_gate();
     return injector;
 }
 
@@ -354,18 +238,6 @@ static void thread_ended(struct injector *injector)
     inject_timer_close(injector);
     injector->in_mpi = injector->will_reduce = 0;
     injector->computes_since = 0;
-}
-
-const char *inject_prepare_mode(struct injector *injector, enum inject_mode mode)
-{
-    const char *why = progress_prepare();
-    if (!why && mode == INJECT_TIMER)
-        why = inject_timer_prepare();
-    if (!why && mode == INJECT_TIMER && !inject_timer_is_open(injector))
-        why = inject_timer_open(injector);
-    if (!why && mode == INJECT_THREAD)
-        why = inject_helper_prepare();
-    return why;
 }
 
 static const char *prepare(struct injector *injector)
@@ -383,7 +255,7 @@ static const char *prepare(struct injector *injector)
 static void say_problem(void)
 {
     if (injection.problem && log_first_on_node())
-        log_line("LAPSCOPE_INJECT=%s injects nothing: %s", mode_names[config.inject], injection.problem);
+        log_line("LAPSCOPE_INJECT=%s injects nothing: %s", inject_mode_name((enum inject_mode)config.inject), injection.problem);
 }
 
 void inject_cannot(struct thread *t, const char *why)
@@ -448,7 +320,7 @@ void inject_stop(struct thread *t)
     inject_helper_end();
     if (inject_uses_timer())
         inject_timer_end();
-    wait_for_testers();
+    inject_wait_for_testers();
     progress_close();
     write_fact(t);
     auto_end(t);

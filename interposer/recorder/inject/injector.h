@@ -1,5 +1,4 @@
-/* What the ways of injecting tests have in common: inject.c opens windows, timer.c and helper_thread.c use them.
- */
+/* What the ways of injecting tests have in common: inject.c opens windows, timer.c and helper_thread.c use them. */
 #ifndef LAPSCOPE_INJECTOR_H
 #define LAPSCOPE_INJECTOR_H
 
@@ -64,6 +63,8 @@ struct injection {
     int is_auto;
     int is_on;
     const char *problem;            /* why it is not on; NULL: there is none */
+    unsigned lost;                  /* auto: modes that cannot be had any more, a bit for each, since that was looked at; atomic */
+    const char *problems[INJECT_MODES]; /* why not */
     uint64_t began;                 /* of what the budget is a share; atomic */
     uint64_t interval;
     uint64_t spent;                 /* cost that bought nothing; atomic */
@@ -104,6 +105,9 @@ static inline void inject_spend(uint64_t ticks)
  * NULL. */
 int inject_may_test(const struct thread *self);
 void inject_tested(void);
+void inject_wait_for_testers(void);
+/* From now on nobody tests while another thread is inside MPI. */
+void inject_close_gate(void);
 
 /* Whatever that way needs, and a thread of it; returns NULL, or why it cannot be had. */
 const char *inject_prepare_mode(struct injector *injector, enum inject_mode mode);

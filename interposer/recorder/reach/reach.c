@@ -5,6 +5,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "memory.h"
+#include "turn.h"
 #include "watch.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #ifndef LAPSCOPE_TOUCH_H
 #define LAPSCOPE_TOUCH_H
 
-#include "watch.h"
+#include "watcher.h"
 
 /* All words that were hit since the last call: `inside` MPI, which the thread entered at watcher->entered, or before. */
 void touch_read_all(struct watcher *watcher, int inside);

@@ -3,6 +3,7 @@
 #include "../base/arena.h"
 #include "../base/config.h"
 #include "../spool/writer.h"
+#include "ending.h"
 
 enum { PERCENT = 100 };
 

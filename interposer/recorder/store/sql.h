@@ -1,4 +1,4 @@
-/* Prepared statements of the conversion, as store_*.c use them. */
+/* Prepared statements of the conversion, as the files of this room use them. */
 #ifndef LAPSCOPE_STORE_SQL_H
 #define LAPSCOPE_STORE_SQL_H
 
@@ -42,7 +42,7 @@ static inline void store_integers(struct store_tables *tables, enum store_statem
     store_run(tables, which);
 }
 
-/* store_rows.c: the rows that wait to be written. */
+/* rows.c: the rows that wait to be written. */
 void store_rows_open(struct store_tables *tables);
 void store_rows_flush(struct store_tables *tables);
 void store_rows_close(struct store_tables *tables);

@@ -16,7 +16,7 @@ flags="-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Werror -fPIC -I$generated"
 preload=$here/../../preload
 
 $compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/abi.c" "$preload/by_handle.c" "$preload/elf_table.c" \
-    "$preload/exit.c" "$preload/mask.c" "$preload/probe.c" "$preload/resolve.c" "$preload/trampoline.S" \
+    "$preload/exit.c" "$preload/mask.c" "$preload/next_dlsym.c" "$preload/probe.c" "$preload/resolve.c" "$preload/trampoline.S" \
     "$preload/../recorder/base/held.c" "$preload/../recorder/base/log.c"
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"

@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::program::is_replayed;
+use super::replayed::is_replayed;
 use lapscope_trace::{Call, Direction, Endpoint, Half, Operation, RankTrace, Trace};
 
 /// By direction and size class: what messages usually take from when both ends were there, nanoseconds.

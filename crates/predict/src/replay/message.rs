@@ -9,65 +9,13 @@
 //!   receiver reads; a receive from any source announces nothing.
 //! - Pipeline (`pipeline.rs`): both hosts move the data after the clear to send.
 
-use super::engine::{Engine, Trigger};
-use super::network::Plan;
 use super::outcome::NOBODY;
-use super::program::is_replayed;
-use super::queue::QueuedEvent;
+use super::queue::{EndpointRef, Notice, QueuedEvent};
+use super::replayed::is_replayed;
 use super::scenario::Protocol;
+use super::state::{Engine, Flight, Trigger};
 use lapscope_trace::target::{Awaited, CallNumber};
 use lapscope_trace::Direction;
-
-/// An endpoint of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EndpointRef {
-    pub rank: u32,
-    pub endpoint: u32,
-}
-
-/// Something that arrives at a rank and that MPI handles there: of a flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Notice {
-    /// Ready to send, at the receiver.
-    Rts(u32),
-    /// Clear to send, at the sender.
-    Cts(u32),
-    /// Ready to receive, at the sender.
-    Rtr(u32),
-    /// Data whose send is complete when the receiver has them.
-    Data(u32),
-    /// A one-sided call needs its target.
-    Ask(EndpointRef),
-}
-
-/// A message under way.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Flight {
-    pub send: EndpointRef,
-    pub receive: EndpointRef,
-    pub plan: Plan,
-    pub is_sent: bool,
-    pub is_receiving: bool,
-    /// The ready-to-send has been handled, and waits for the receive.
-    is_announced: bool,
-    /// A ready-to-receive was there before the send.
-    is_invited: bool,
-    /// A ready-to-send is, or will be, under way.
-    is_rts_sent: bool,
-    /// Who still needs it: its two ends together, and notices under way that it does not wait for.
-    held: u8,
-    /// Eager data are, or will be, there.
-    arrives: i64,
-    pub trigger: Trigger,
-    /// Pipelined: wire time left, as of `moved`; what may still move without each host.
-    pub remaining: i64,
-    pub moved: i64,
-    /// Until when it has what it shares with others.
-    pub reserved: i64,
-    pub buffered: [i64; 2],
-    pub version: u32,
-    pub finishes: i64,
-}
 
 impl Engine<'_> {
     /// Posts an endpoint: what it communicates begins.
@@ -323,30 +271,6 @@ impl Engine<'_> {
         flight.held -= 1;
         if flight.held == 0 {
             self.free_flights.push(number);
-        }
-    }
-}
-
-impl Flight {
-    fn new(send: EndpointRef, receive: EndpointRef, plan: Plan) -> Flight {
-        Flight {
-            send,
-            receive,
-            plan,
-            is_sent: false,
-            is_receiving: false,
-            is_announced: false,
-            is_invited: false,
-            is_rts_sent: false,
-            held: 1,
-            arrives: 0,
-            trigger: Trigger { rank: NOBODY, time: 0 },
-            remaining: plan.wire,
-            moved: 0,
-            reserved: 0,
-            buffered: [plan.buffered; 2],
-            version: 0,
-            finishes: i64::MAX,
         }
     }
 }

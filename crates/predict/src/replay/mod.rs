@@ -2,7 +2,9 @@
 //! network that moves them only when MPI would.
 //!
 //! [`program`] makes steps of a trace, [`network`] says how long messages take and which way they go, [`engine`] goes from event
-//! to event, [`outcome`] says when everything happened.
+//! to event, [`outcome`] says when everything happened. What happens at an event has a file for each: a thread goes on (`thread`),
+//! its rank comes into MPI or leaves it (`presence`), messages and collectives go on (`message`, `pipeline`, `gathering`), one of
+//! them is complete (`complete`). Each knows those named after it, and the `state` that all of them change.
 //!
 //! Simulators of traces let a rendezvous go on in the background, or give it no processor time. Here a control message
 //! is handled when its rank is inside MPI, or at the next test of a computation, or at once where progress is
@@ -16,9 +18,12 @@ pub mod benchmark;
 #[cfg(test)]
 pub(crate) mod chain_tests;
 pub mod collective;
+mod complete;
+pub mod conditions;
 pub mod critical;
 pub mod deadlock;
 pub mod engine;
+mod gathering;
 pub mod injected;
 mod late;
 mod link;
@@ -29,18 +34,22 @@ pub mod network;
 pub mod nonblocking;
 pub mod outcome;
 mod pipeline;
+mod presence;
 pub mod program;
 mod queue;
+pub mod replayed;
 pub mod retime;
 pub mod roots;
 pub mod scenario;
+mod state;
 #[cfg(test)]
 mod tests;
 mod thread;
 pub mod timeline;
 
 pub use collective::Durations;
-pub use engine::{replay, Conditions};
+pub use conditions::Conditions;
+pub use engine::replay;
 pub use network::{LocalityNetwork, Network};
 pub use outcome::Outcome;
 pub use program::Program;

@@ -88,7 +88,7 @@ fn collective<'a>(
     let operation = &of_trace.operations[row.operation as usize];
     let is_one = operation.direction == Direction::Collective
         && !operation.is_request
-        && super::program::is_replayed(trace, row, operation);
+        && super::replayed::is_replayed(trace, row, operation);
     is_one.then_some((place, operation))
 }
 

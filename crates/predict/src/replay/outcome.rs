@@ -1,6 +1,6 @@
 //! What a replay found: when everything happened.
 
-use super::engine::Conditions;
+use super::conditions::Conditions;
 use lapscope_trace::Span;
 
 /// Nobody.

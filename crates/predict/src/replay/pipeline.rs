@@ -1,9 +1,8 @@
 //! Messages that both hosts move in pieces: they move while both ranks are inside MPI, and without the one or the other as far as
 //! what lies between them buffers.
 
-use super::engine::{Engine, NEVER};
-use super::message::Flight;
 use super::queue::QueuedEvent;
+use super::state::{Engine, Flight, Trigger, NEVER};
 
 /// Whether the sender and the receiver are inside MPI.
 type PairInside = [bool; 2];
@@ -108,7 +107,7 @@ impl Engine<'_> {
                 }
             }
             if was_stopped {
-                flight.trigger = super::engine::Trigger { rank, time };
+                flight.trigger = Trigger { rank, time };
             }
             self.plan_end(number, time);
         }

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::late::Usual;
 use super::looks::Looks;
-use lapscope_data::model::{Kind, Mode};
+use super::replayed::is_replayed;
+use lapscope_data::model::Mode;
 use lapscope_trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
 
 /// The most that a call which waits for nothing takes for each request, nanoseconds: more is not overhead.
@@ -101,23 +102,6 @@ impl Step {
             3 => Action::Start(index),
             4 => Action::Finish(index),
             _ => Action::Other(index),
-        }
-    }
-}
-
-/// Whether the replay knows what an endpoint waits for; else it has its recorded duration.
-pub fn is_replayed(trace: &Trace, endpoint: &Endpoint, operation: &Operation) -> bool {
-    match operation.direction {
-        Direction::Send | Direction::Receive => {
-            endpoint.partner != NONE && operation.peer.is_some()
-        }
-        Direction::Collective => trace
-            .collectives
-            .get(endpoint.partner as usize)
-            .is_some_and(|collective| super::collective::is_replayed(trace, collective)),
-        Direction::None => {
-            operation.kind == Kind::Rma
-                && trace.awaited_targets.get(endpoint.partner as usize).is_some()
         }
     }
 }

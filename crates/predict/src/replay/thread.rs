@@ -5,62 +5,17 @@
 //! there is something to see, and what it computed before is computed after the answer: a bound has to allow for tests
 //! that come as often as one likes.
 
-use super::engine::{Engine, Trigger, NEVER};
+use super::complete::Passage;
 use super::outcome::{CallTime, NOBODY};
-use super::program::{is_replayed, Action};
+use super::program::Action;
 use super::queue::QueuedEvent;
+use super::replayed::is_replayed;
 use super::scenario::{Progress, Protocol};
+use super::state::{Engine, Phase, ThreadState, NEVER, NO_TRIGGER};
 use lapscope_trace::{Direction, RequestEnd, Span, NONE};
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Computes; the next event is its next call.
-    Computes,
-    /// Waits for endpoints of its call.
-    Waits,
-    /// The next event is the return of its call.
-    Leaves,
-    Ended,
-}
-
-pub(super) struct ThreadState {
-    pub rank: u32,
-    pub number: u16,
-    pub step: u32,
-    pub phase: Phase,
-    /// Place in `polls` of the program.
-    pub poll: u32,
-    pub entered: i64,
-    /// The call that it is in.
-    pub call: u32,
-    pub endpoint: u32,
-    pub cost: i64,
-    pub late: i64,
-    pub waiting: u32,
-    pub release: i64,
-    pub binding: (u32, Trigger),
-    /// When the next event of it is due.
-    pub due: i64,
-    /// Computation that was done before its place, while looks found nothing, or, below 0, that is left to be done, as a look
-    /// found something sooner; nanoseconds.
-    pub ahead: i64,
-}
-
-/// What a step is to the computation around it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Passage {
-    /// A test: it says no of what is not complete, and the program goes on and looks again.
-    Look,
-    /// It waits for nobody, as far as one knows.
-    Open,
-    /// Nothing of what stands behind it can be done before.
-    Wait,
-}
 
 /// Tests of one computation that are replayed one by one: more of them see what moves no sooner to speak of.
 const MOST_LOOKS: i64 = 4_096;
-
-const NO_TRIGGER: Trigger = Trigger { rank: NOBODY, time: NEVER };
 
 impl Engine<'_> {
     /// Begins the computation in front of a thread's next step.
@@ -89,57 +44,6 @@ impl Engine<'_> {
         state.ahead += owed - done;
         state.due = time + gap - done + owed;
         self.queue.push(state.due, QueuedEvent::Resume(thread));
-    }
-
-    fn passage(&self, rank: usize, action: Action) -> Passage {
-        let place = match action {
-            Action::Post(_) | Action::Start(_) | Action::Other(_) => return Passage::Open,
-            Action::Loop(_) | Action::Finish(_) => return Passage::Wait,
-            Action::Call(place) => place,
-        };
-        let of_trace = &self.trace.ranks[rank];
-        let (mut looks, mut sends) = (true, true);
-        for endpoint in self.program.ranks[rank].endpoints_of(of_trace, place) {
-            let row = &of_trace.endpoints[endpoint as usize];
-            let operation = &of_trace.operations[row.operation as usize];
-            looks &= operation.is_tested;
-            sends &= !operation.is_request && operation.direction == Direction::Send;
-            if !looks && !sends {
-                return Passage::Wait;
-            }
-        }
-        if looks {
-            Passage::Look
-        } else {
-            Passage::Open
-        }
-    }
-
-    /// All that a thread looks for next may be complete. Where messages move by themselves a bound lets it look at once, and do
-    /// later what it was computing.
-    pub fn look_sooner(&mut self, thread: u32, call: u32) {
-        let state = &self.threads[thread as usize];
-        let rank = state.rank as usize;
-        let (of_rank, of_trace) = (&self.program.ranks[rank], &self.trace.ranks[rank]);
-        let steps = &of_rank.threads[state.number as usize].steps;
-        let Some(Action::Call(place)) = steps.get(state.step as usize).map(|step| step.action())
-        else {
-            return;
-        };
-        let is_meant = of_rank.call_of(of_trace, place) == call;
-        if !is_meant || self.passage(rank, Action::Call(place)) != Passage::Look {
-            return;
-        }
-        let halves = &self.ranks[rank].halves;
-        let done = of_rank.endpoints_of(of_trace, place).map(|it| halves[it as usize].done).max();
-        let Some(done) = done.filter(|&done| done < state.due) else { return };
-        let left = state.due - done;
-        if state.number == 0 {
-            self.ranks[rank].compute -= left;
-        }
-        let state = &mut self.threads[thread as usize];
-        (state.due, state.ahead) = (done, state.ahead - left);
-        self.queue.push(done, QueuedEvent::Resume(thread));
     }
 
     pub fn resume(&mut self, thread: u32, time: i64) {
@@ -272,15 +176,6 @@ impl Engine<'_> {
         state.cost = state.cost.min(most);
     }
 
-    /// All that a thread waited for is, or will be, complete.
-    pub fn release(&mut self, thread: u32) {
-        let state = &mut self.threads[thread as usize];
-        state.phase = Phase::Leaves;
-        let leaves = (state.release + state.late).max(state.entered + state.cost);
-        state.due = leaves;
-        self.queue.push(leaves, QueuedEvent::Resume(thread));
-    }
-
     fn leave_call(&mut self, thread: u32, time: i64) {
         let state = &mut self.threads[thread as usize];
         let rank = state.rank;
@@ -359,27 +254,5 @@ fn period_of(
     match progress {
         Progress::Every(ns) => ns as i64,
         Progress::Inside | Progress::Async => own,
-    }
-}
-
-impl ThreadState {
-    pub fn new(rank: u32, number: u16) -> ThreadState {
-        ThreadState {
-            rank,
-            number,
-            step: 0,
-            phase: Phase::Computes,
-            poll: 0,
-            entered: 0,
-            call: NONE,
-            endpoint: NONE,
-            cost: 0,
-            late: 0,
-            waiting: 0,
-            release: 0,
-            binding: (NOBODY, NO_TRIGGER),
-            due: 0,
-            ahead: 0,
-        }
     }
 }

@@ -6,7 +6,7 @@ use super::document::larger;
 use super::fit::fit;
 use super::standard::{balanced_load, ideal_network, perfect_progress};
 use crate::replay::collective::is_replayed as is_replayed_whole;
-use crate::replay::program::is_replayed;
+use crate::replay::replayed::is_replayed;
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, Conditions, Durations, Network, Program};
 use lapscope_data::model::{Kind, Nanos};

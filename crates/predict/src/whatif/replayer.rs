@@ -222,7 +222,7 @@ impl Replayer {
         });
         let as_recorded = endpoints.filter(|(row, operation)| {
             operation.direction != Direction::None
-                && !crate::replay::program::is_replayed(&self.trace, row, operation)
+                && !crate::replay::replayed::is_replayed(&self.trace, row, operation)
         });
         (self.fitted.messages.iter().sum(), as_recorded.count() as u64)
     }

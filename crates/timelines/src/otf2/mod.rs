@@ -16,7 +16,8 @@ use self::definitions::{Communicators, Location, Regions};
 use self::library::{c_text, Handle, Library};
 use self::mpi::{collective_op, sizes};
 use crate::definitions::Definitions;
-use crate::rank::{EventKind, RankEvents};
+use crate::event::EventKind;
+use crate::rank::RankEvents;
 use crate::shown::ShownWindows;
 use crate::write::Writer;
 

@@ -43,6 +43,7 @@ impl Question {
 const NOISE: f64 = 0.1;
 
 const QUESTIONS: &[Question] = &[
+    question("copies", ["progress_target", "progress_target"], true),
     question("dynamic_exchange", ["partner_late", "partner_late"], false)
         .said_as("Even out the work"),
     question("epochs", ["call_earlier", "call_earlier"], false),

@@ -135,7 +135,8 @@ pub enum Cure {
     /// Post sends when their data are ready, which is earlier ([SA06]).
     PostEarlier,
     MakeNonblocking,
-    /// One-sided calls wait until their target enters MPI: tests there, or asynchronous progress.
+    /// One-sided calls wait until their target enters MPI, or receives until the sender of a copy does: tests there, or asynchronous
+    /// progress.
     ProgressTarget,
     /// Call what others wait for before the computation that stands in front of it.
     CallEarlier,

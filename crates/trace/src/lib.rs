@@ -176,7 +176,9 @@ impl RankTrace {
         let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
             .map(|test| endpoint.begin + test);
         let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
-        (apart <= WAITING_LOOP && call.begin - last <= WAITING_LOOP).then_some(first)
+        // it may have had no processor between the last two
+        let since_last = call.begin - last - self.starvation.most_within(last, call.begin);
+        (apart <= WAITING_LOOP && since_last <= WAITING_LOOP).then_some(first)
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Finding {
     LateCall(SiteId, SiteId),
     /// Waiting for a send or for a member of a collective.
     Late(SiteId),
-    /// A one-sided call that waits until its target is inside MPI.
+    /// A one-sided call that waits until its target is inside MPI, or a receive until the sender of a copy is.
     Target(SiteId),
     /// A send that blocks until its receiver is there.
     Blocking(SiteId),

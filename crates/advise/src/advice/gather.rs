@@ -19,7 +19,7 @@ use super::chain::RankWait;
 use super::finding::Finding;
 use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
-use lapscope_data::model::Kind;
+use lapscope_data::model::{Kind, Mode};
 use lapscope_data::places::SiteId;
 use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
@@ -292,7 +292,7 @@ impl<'a> Gatherer<'a> {
             Awaited::Unknown => (waiting, waited_for.half, own),
         };
         let parts = Exposure { no_remote_progress: ns, ..Exposure::default() };
-        if waited_for.half.operation.kind == Kind::Rma {
+        if waited_for.half.operation.kind == Kind::Rma || half.operation.mode == Mode::Buffered {
             let booking = self.own_booking(Finding::Target(waiting), waited_for, parts);
             return Some(Booking { changed: Some(changed), ..booking });
         }

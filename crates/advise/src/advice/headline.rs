@@ -1,6 +1,6 @@
 //! What to do, in one short sentence; the whole advice says where, on whom and why.
 
-use super::words::place;
+use super::words::{others, place};
 use super::{Advice, Cure};
 
 pub(super) fn headline(advice: &Advice) -> String {
@@ -15,7 +15,7 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::WaitTogether => format!("Complete the sends of {at} later, together with the receives in {to}."),
         Cure::WaitBehind => format!("Complete the sends of {at} later, after {to}."),
         Cure::ProgressTarget => {
-            format!("Call MPI_Test or MPI_Iprobe where the targets of {at} compute: it waits until they enter MPI.")
+            format!("Call MPI_Test or MPI_Iprobe where the {} of {at} compute: it waits until they enter MPI.", others(advice))
         }
         Cure::CallEarlier => {
             format!("Call {to} before the computation in front of it: {at} waits for that.")

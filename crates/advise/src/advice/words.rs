@@ -46,12 +46,20 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext
             on(advice)
         ),
         Cure::ProgressTarget => format!(
-            "{} waits until {} enter{} MPI, computing meanwhile: one-sided data move only then here. Call MPI_Test or MPI_Iprobe \
-             now and then in that computation, have this MPI make progress by itself (asynchronous progress, where it has a \
-             setting for it), or synchronise where both are in MPI anyway.",
+            "{} waits until {} enter{} MPI, computing meanwhile: {} only then here. Call MPI_Test or MPI_Iprobe now and then in that \
+             computation, have this MPI make progress by itself (asynchronous progress, where it has a setting for it), or \
+             {} where both are in MPI anyway.",
             place(&advice.waiting),
             ranks::in_words(&advice.change_ranks, advice.of_ranks),
-            ranks::third_person(&advice.change_ranks)
+            ranks::third_person(&advice.change_ranks),
+            match others(advice) {
+                SENDERS => "what they sent with MPI_Bsend moves",
+                _ => "one-sided data move",
+            },
+            match others(advice) {
+                SENDERS => "send",
+                _ => "synchronise",
+            },
         ),
         Cure::CallEarlier => format!(
             "Call {} before the computation in front of it{}: nothing is put in between, and {} for it in {}.",
@@ -66,6 +74,16 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext
         Cure::SlowTransfer => slow(advice, collective),
     }
 }
+
+/// Who has to enter MPI for a call: of a receive its senders.
+pub(super) fn others(advice: &Advice) -> &'static str {
+    match advice.evidence.max_bytes > 0 && advice.waiting.call.contains("ecv") {
+        true => SENDERS,
+        false => "targets",
+    }
+}
+
+const SENDERS: &str = "senders";
 
 fn wait_together(advice: &Advice) -> String {
     format!(

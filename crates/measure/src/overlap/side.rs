@@ -34,12 +34,16 @@ pub(super) type Culprit<'a> = (u32, Option<Half<'a>>);
 
 /// Up to which size sends do not wait for their receivers.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct EagerLimits([Option<u64>; 3]);
+pub struct EagerLimits {
+    /// By locality; `None`: not known.
+    shown: [Option<u64>; 3],
+    /// What the MPI says.
+    declared: [Option<u64>; 3],
+}
 
 impl EagerLimits {
-    /// By locality; `None`: not known.
     pub fn new(limits: [Option<u64>; 3]) -> EagerLimits {
-        EagerLimits(limits)
+        EagerLimits { shown: limits, declared: limits }
     }
 
     /// As far as the run shows.
@@ -52,7 +56,9 @@ impl EagerLimits {
             };
             let (progress, rendezvous) =
                 (of(&locality.needs_receiver_progress), of(&locality.rendezvous));
-            limits.0[locality.locality as usize] = match progress.zip(rendezvous) {
+            let declared = locality.declared.as_ref().and_then(|declared| declared.bytes);
+            limits.declared[locality.locality as usize] = declared;
+            limits.shown[locality.locality as usize] = match progress.zip(rendezvous) {
                 Some((progress, rendezvous)) => Some(progress.min(rendezvous)),
                 None => rendezvous,
             };
@@ -67,7 +73,7 @@ impl EagerLimits {
         match half.operation.mode {
             Mode::Buffered => true,
             Mode::Standard | Mode::Ready | Mode::Other => {
-                let limit = self.0[trace.locality(half.rank, peer as usize) as usize];
+                let limit = self.shown[trace.locality(half.rank, peer as usize) as usize];
                 limit.is_some_and(|limit| half.bytes().0 <= limit)
             }
             Mode::Synchronous | Mode::Partitioned => false,
@@ -88,7 +94,10 @@ impl<'a> Sides<'a> {
         if self.eager.cover(self.trace, half) && !self.waited_for_receiver(half) {
             return None;
         }
-        if let Some(partner) = self.trace.partner(half) {
+        if let Some(mut partner) = self.trace.partner(half) {
+            if self.is_kept_by_sender(half, &partner) {
+                partner.completion_end = None;
+            }
             let (posted, post_end) = (partner.post_begin, partner.post_end);
             return Some(OtherSide { posted, post_end, is_certain: true, who: Who::End(partner) });
         }
@@ -107,6 +116,26 @@ impl<'a> Sides<'a> {
         let next = |end: Half<'a>| move |from| self.trace.next_inside(&end, from);
         let end = self.trace.partner(half);
         end.and_then(|end| self.trace.waited_until(half, next(end))).is_some()
+    }
+
+    /// Whether a receive waited for a buffered send that was complete at once: what is above the eager limit its MPI keeps until the
+    /// sender is inside MPI again. Where the limit is not known the wait has to show it.
+    fn is_kept_by_sender(self, half: &Half<'a>, send: &Half<'a>) -> bool {
+        let is_copy = send.operation.mode == Mode::Buffered;
+        if !is_copy || send.operation.direction != Direction::Send {
+            return false;
+        }
+        let locality = self.trace.locality(half.rank, send.rank) as usize;
+        let limit = self.eager.shown[locality].or(self.eager.declared[locality]);
+        let next = |from| self.trace.next_inside(send, from);
+        match limit {
+            Some(limit) => {
+                let wait = half.completion_begin.zip(half.completion_end);
+                send.bytes().0 > limit
+                    && wait.is_some_and(|(begin, end)| next(begin).is_some_and(|came| came <= end))
+            }
+            None => self.trace.waited_until(half, next).is_some(),
+        }
     }
 
     /// The target of a one-sided call, where that visibly waited for it.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{CollectiveSample, Fit, Reference, ReferenceSource, Sample};
-use lapscope_data::model::RankInfo;
+use lapscope_data::model::{Mode, RankInfo};
 use lapscope_trace::processors::processor_share;
 use lapscope_trace::roster::CommKey;
 use lapscope_trace::stats::{scramble, upper_median};
@@ -203,7 +203,9 @@ impl Processors<'_> {
 fn transfer(processors: &Processors<'_>, send: &Half<'_>) -> Option<Sample> {
     let trace = processors.trace;
     let is_alone = |half: &Half<'_>| half.completed_together == 1 || is_exchange(trace, half);
-    if !send.operation.is_send() || send.outstanding > 0 || !is_alone(send) {
+    // the sender of a copy goes on computing
+    let is_copy = send.operation.mode == Mode::Buffered;
+    if !send.operation.is_send() || is_copy || send.outstanding > 0 || !is_alone(send) {
         return None;
     }
     let receive = trace.partner(send).filter(is_alone)?;

@@ -77,15 +77,27 @@ impl Engine<'_> {
         let flight = &mut self.flights[number as usize];
         flight.is_sent = true;
         flight.trigger = Trigger { rank: end.rank, time };
-        let plan = flight.plan;
+        let (plan, trigger) = (flight.plan, flight.trigger);
+        if plan.is_copied {
+            self.complete(end, time, trigger);
+        }
         if plan.protocol == Protocol::Eager {
             return self.send_eager(number, time);
         }
+        let flight = &mut self.flights[number as usize];
         if flight.is_invited {
             return self.write(number, time);
         }
         flight.is_rts_sent = true;
         self.queue.push(time + plan.latency, QueuedEvent::Notice(Notice::Rts(number)));
+    }
+
+    /// The send of a flight is complete; from a copy it was so when it was posted.
+    pub fn complete_send(&mut self, number: u32, time: i64, trigger: Trigger) {
+        let Flight { send, plan, .. } = self.flights[number as usize];
+        if !plan.is_copied {
+            self.complete(send, time, trigger);
+        }
     }
 
     fn send_eager(&mut self, number: u32, time: i64) {
@@ -97,7 +109,7 @@ impl Engine<'_> {
             self.flights[number as usize].held += 1;
             self.queue.push(arrives, QueuedEvent::Notice(Notice::Data(number)));
         } else {
-            self.complete(send, time, trigger);
+            self.complete_send(number, time, trigger);
         }
         if self.flights[number as usize].is_receiving {
             self.complete(receive, arrives, trigger);
@@ -182,8 +194,8 @@ impl Engine<'_> {
                 self.let_go(number);
             }
             Notice::Data(number) => {
-                let Flight { send, trigger, .. } = *self.go_on(number, came);
-                self.complete(send, time, trigger);
+                let trigger = self.go_on(number, came).trigger;
+                self.complete_send(number, time, trigger);
                 self.let_go(number);
             }
             Notice::Ask(end) => self.answer(end, time, is_at_once),
@@ -244,7 +256,7 @@ impl Engine<'_> {
         let Flight { send, receive, plan, trigger, .. } = self.flights[number as usize];
         let begin = self.links.take(time, plan.wire, send.rank, receive.rank);
         let sent = begin + plan.wire;
-        self.complete(send, sent, trigger);
+        self.complete_send(number, sent, trigger);
         self.complete(receive, sent + plan.latency, trigger);
         self.land(number);
     }
@@ -256,7 +268,7 @@ impl Engine<'_> {
         let begin = self.links.take(asked, plan.wire, send.rank, receive.rank);
         let there = begin + plan.wire + plan.latency;
         self.complete(receive, there, trigger);
-        self.complete(send, there + plan.latency, trigger);
+        self.complete_send(number, there + plan.latency, trigger);
         self.land(number);
     }
 

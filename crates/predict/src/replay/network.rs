@@ -54,6 +54,8 @@ pub struct Plan {
     pub needs_progress: bool,
     /// It was eager in the recorded run, too, so that a blocking send takes what it took.
     pub was_eager: bool,
+    /// It is sent from a copy, so that it is complete at once however the message goes.
+    pub is_copied: bool,
 }
 
 /// Control messages and data one after the other, each one latency.
@@ -122,11 +124,8 @@ impl LocalityNetwork {
     }
 
     fn plan(&self, bytes: u64, mode: Mode) -> Plan {
-        let is_eager = match mode {
-            Mode::Buffered => true,
-            Mode::Synchronous => false,
-            _ => bytes <= self.eager_limit,
-        };
+        let is_eager = mode != Mode::Synchronous && bytes <= self.eager_limit;
+        let is_copied = mode == Mode::Buffered;
         let protocol = if is_eager { Protocol::Eager } else { self.protocol };
         // the times are of the recorded run: what was on the wire there is so under another protocol, too
         let recorded = match bytes <= self.recorded_eager_limit {
@@ -142,8 +141,9 @@ impl LocalityNetwork {
             wire: wire.max(0.0).round() as i64,
             buffered: self.buffered_ns,
             protocol,
-            was_eager: mode == Mode::Buffered || bytes <= self.recorded_eager_limit,
-            needs_progress: is_eager && mode != Mode::Buffered && bytes > self.progress_limit,
+            was_eager: is_copied || bytes <= self.recorded_eager_limit,
+            needs_progress: is_eager && !is_copied && bytes > self.progress_limit,
+            is_copied,
         }
     }
 

@@ -132,7 +132,7 @@ impl Engine<'_> {
         }
         // so that an event of this flight that is still to come finds another version in its place
         self.flights[number as usize].finishes = NEVER;
-        self.complete(send, time, trigger);
+        self.complete_send(number, time, trigger);
         self.complete(receive, time + plan.latency, trigger);
         self.land(number);
     }

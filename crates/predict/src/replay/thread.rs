@@ -168,6 +168,7 @@ impl Engine<'_> {
         let copied = operation.bytes.0 as f64 * self.network.copy_per_byte;
         let overhead = self.program.overhead;
         let most = match plan.protocol {
+            _ if plan.is_copied => return,
             Protocol::Eager if plan.was_eager => return,
             Protocol::Eager => overhead + copied as i64,
             _ => overhead,

@@ -277,6 +277,9 @@ fn began(began: &Began) -> String {
         Doing::WaitingInCircle => {
             format!(", waiting for each other: {share} of it in a circle that rank {rank} is in, with {at}")
         }
+        Doing::WaitingForSeveral => format!(
+            ": {share} of it began with rank {rank}, which waited for several ranks one after the other before it came to {at}"
+        ),
         Doing::InMpi => format!(
             ": {share} of it began with rank {rank}, inside MPI until it came to {at}, and waiting for nobody that is known"
         ),
@@ -305,7 +308,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         None => String::new(),
     };
     format!(
-        "Too little to overlap with at {at}: {} of computation from when both sides had posted to the completion of {}{takes}.",
+        "Too little to overlap with at {at}: {} of computation while {} could move{takes}.",
         time(compute),
         sizes(advice)
     )

@@ -13,6 +13,7 @@ mod definitions;
 mod guard;
 pub mod ids;
 mod locate;
+mod operations;
 mod rows;
 pub mod rules;
 mod scan;
@@ -30,11 +31,17 @@ use crate::store;
 use check::BadValue;
 
 pub use census::Census;
-pub use configuration::{Configuration, ValuesByName};
+pub use configuration::{
+    cvars_of_first, environment_of_first, is_of_open_mpi, settings_of_all, Configuration,
+    SettingRow, ValuesByName,
+};
 pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
+pub use operations::{
+    has_counters, read_counters, scan_full_operations, FullOperation, OperationCache,
+};
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use scan::{

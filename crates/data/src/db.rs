@@ -7,6 +7,7 @@
 
 mod census;
 pub mod check;
+pub mod columns;
 mod configuration;
 mod copied;
 mod definitions;
@@ -31,6 +32,7 @@ use crate::store;
 use check::BadValue;
 
 pub use census::Census;
+pub use columns::FromRow;
 pub use configuration::{
     cvars_of_first, environment_of_first, is_of_open_mpi, settings_of_all, Configuration,
     SettingRow, ValuesByName,
@@ -45,7 +47,8 @@ pub use operations::{
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use scan::{
-    rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
+    rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, NoSink, RequestRow,
+    RowSink,
 };
 pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
 

@@ -3,7 +3,7 @@
 #ifndef LAPSCOPE_TEST_BRING_UP_H
 #define LAPSCOPE_TEST_BRING_UP_H
 
-#include "../recorder/record/thread.h"
+#include "../recorder/record/entry.h"
 
 /* The calling thread's record; a message and exit(2) when it cannot be had. */
 struct thread *bring_up(void);

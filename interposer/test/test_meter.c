@@ -5,6 +5,7 @@
 
 #include "../recorder/base/config.h"
 #include "../recorder/record/counters.h"
+#include "../recorder/record/entry.h"
 #include "../recorder/record/meter.h"
 #include "../recorder/spool/codec.h"
 

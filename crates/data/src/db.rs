@@ -7,12 +7,14 @@
 
 mod census;
 pub mod check;
+pub mod columns;
 mod configuration;
 mod copied;
 mod definitions;
 mod guard;
 pub mod ids;
 mod locate;
+mod operations;
 mod rows;
 pub mod rules;
 mod scan;
@@ -30,15 +32,23 @@ use crate::store;
 use check::BadValue;
 
 pub use census::Census;
-pub use configuration::{Configuration, ValuesByName};
+pub use columns::FromRow;
+pub use configuration::{
+    cvars_of_first, environment_of_first, is_of_open_mpi, settings_of_all, Configuration,
+    SettingRow, ValuesByName,
+};
 pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
+pub use operations::{
+    has_counters, read_counters, scan_full_operations, FullOperation, OperationCache,
+};
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use scan::{
-    rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
+    rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, NoSink, RequestRow,
+    RowSink,
 };
 pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
 

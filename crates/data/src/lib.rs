@@ -7,6 +7,7 @@ pub mod files;
 pub mod merged;
 pub mod model;
 pub mod options;
+pub mod pending;
 pub mod places;
 pub mod program;
 pub mod recovery;

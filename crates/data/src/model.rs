@@ -462,19 +462,6 @@ pub struct CallRow {
     pub thread_id: i64,
 }
 
-/// The columns of `request` from which times are summed.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestRow {
-    pub operation_id: i64,
-    /// `None`: never ended.
-    pub completion_id: Option<i64>,
-    pub post_begin: Nanos,
-    pub post: Nanos,
-    /// Inside other MPI calls between post and completing call; `None` when another thread completed it.
-    pub mpi: Option<Nanos>,
-    pub unsuccessful_tests: u64,
-}
-
 /// A row of `tally`.
 #[derive(Debug, Clone, Copy)]
 pub struct TallyRow {

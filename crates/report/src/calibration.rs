@@ -22,7 +22,7 @@ mod choice;
 mod circumstances;
 
 pub use choice::{directory, keep, DIRECTORY_VARIABLE};
-pub use circumstances::{recorded_environment, Circumstances};
+pub use circumstances::Circumstances;
 
 use choice::CalibrationChoice;
 

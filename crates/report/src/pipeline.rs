@@ -23,6 +23,7 @@ use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
 use lapscope_data::model::{CallPath, Frame, Rank};
+use lapscope_data::pending::read_pending;
 use lapscope_data::places::{group::Grouping, FilePlaces, Places};
 use lapscope_data::recovery::{recover_run, Copies};
 use lapscope_data::say;
@@ -39,7 +40,7 @@ use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::{Uses, WrapperOptions, Wrappers};
 use lapscope_trace::{injected, watched, ReadProgress, Trace, WithSinks};
 use lapscope_watch::pending::groups::{find_outside, RankOutside};
-use lapscope_watch::pending::{collect_pending, read_pending, FilePending, PendingItem};
+use lapscope_watch::pending::{collect_pending, FilePending, PendingItem};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
 /// commands that read a run do so through this, and tell of the same problems.

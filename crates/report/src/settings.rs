@@ -4,11 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rusqlite::Row;
-
-use lapscope_data::db::{for_each_file, Database};
-use lapscope_data::model::{Rank, Text};
-use lapscope_data::secrets;
+use lapscope_data::db::{for_each_file, settings_of_all};
+use lapscope_data::model::Rank;
 
 /// Files that are asked: more would take longer than they tell.
 const MOST_FILES: usize = 64;
@@ -41,9 +38,7 @@ impl Settings {
         let step = databases.len().div_ceil(MOST_FILES).max(1);
         let asked: Vec<PathBuf> = databases.iter().step_by(step).cloned().collect();
         let read = for_each_file(&asked, |database, definitions| {
-            let of = |sql| read(database, sql).unwrap_or_default();
-            let rows = [of(OPTIONS), of(ENVIRONMENT), of(CONTROL_VARIABLES)];
-            Ok((definitions.ranks.len(), rows))
+            Ok((definitions.ranks.len(), settings_of_all(database)))
         });
         let mut settings =
             Settings { files: (asked.len(), databases.len()), ..Settings::default() };
@@ -69,21 +64,4 @@ fn listed(found: RanksByValue) -> Vec<Setting> {
         Setting { name, values }
     };
     found.into_iter().map(setting).collect()
-}
-
-const OPTIONS: &str =
-    "SELECT o.name, CASE o.source WHEN 'rejected' THEN o.value || ' (rejected)' ELSE o.value END,
-  r.world, r.world_rank FROM option o JOIN rank r USING (rank) WHERE o.source <> 'default'";
-const ENVIRONMENT: &str =
-    "SELECT name, value, world, world_rank FROM environment JOIN rank USING (rank)";
-const CONTROL_VARIABLES: &str =
-    "SELECT name, value, world, world_rank FROM cvar JOIN rank USING (rank)";
-
-fn read(database: &Database, sql: &str) -> rusqlite::Result<Vec<(String, String, Rank)>> {
-    let setting = |row: &Row<'_>| {
-        let (Text(name), Text(value)) = (row.get(0)?, row.get(1)?);
-        let value = secrets::hide_in_value(&name, &value);
-        Ok((name, value, Rank { world: row.get(2)?, number: row.get(3)? }))
-    };
-    database.connection.prepare(sql)?.query_map([], setting)?.collect()
 }

@@ -16,11 +16,10 @@ use serde::Serialize;
 
 use self::arms::{Arms, Posted};
 use self::page::Page;
-use lapscope_data::db::{
-    for_each_file, scan_rows, BadColumn, Database, DbError, FileDefinitions, FromRow, Rows,
-};
+use lapscope_data::db::{for_each_file, scan_rows, Database, DbError, FileDefinitions};
 use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 use lapscope_data::places::{CallPathId, Places, PlacesOfFile, SiteId};
+use lapscope_data::request_row;
 
 /// Where requests are posted, and by which call path.
 pub type PostedAt = (SiteId, Option<CallPathId>);
@@ -235,40 +234,9 @@ fn read_sites(
     Ok(sites)
 }
 
-/// A request as far as arms are concerned.
-struct ArmRow {
-    operation_id: i64,
-    completion_id: Option<i64>,
-    post_begin: i64,
-    post: i64,
-    arm: Option<i64>,
-}
-
-impl FromRow for ArmRow {
-    const COLUMNS: &'static str =
-        "operation_id, completion_id, post_begin_ns, post_ns, injection_arm";
-
-    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
-        Ok(ArmRow {
-            operation_id: row.integer(0)?,
-            completion_id: row.optional(1)?,
-            post_begin: row.time(2)?,
-            post: row.time(3)?,
-            arm: row.optional(4)?,
-        })
-    }
-
-    fn operation_id(&self) -> i64 {
-        self.operation_id
-    }
-
-    fn completion_id(&self) -> Option<i64> {
-        self.completion_id
-    }
-
-    fn post_ns(&self) -> i64 {
-        self.post
-    }
+request_row! {
+    /// A request as far as arms are concerned.
+    struct ArmRow { operation_id, completion_id, post_begin, post, injection_arm }
 }
 
 /// Eligible requests that one call completed, which share its time: what it waited for were these, not the small messages
@@ -306,7 +274,7 @@ fn read_arms(
         &mut state,
         |_, _| {},
         |(completed, arms), row, completion| {
-            let Some(arm) = row.arm else { return true };
+            let Some(arm) = row.injection_arm else { return true };
             let Some(&(rank, site)) = sites.get(&row.operation_id) else { return true };
             let Some(info) = infos.get(&rank) else { return true };
             if completed.call.map(|call| call.id) != completion.map(|call| call.id) {
@@ -316,9 +284,9 @@ fn read_arms(
             let request = Posted {
                 site,
                 is_on: arm != 0,
-                moment: info.epoch_unix_ns + row.post_begin,
+                moment: info.epoch_unix_ns + row.post_begin.0,
                 until: completion.map(|call| info.epoch_unix_ns + call.begin.0),
-                exposed: completion.and_then(|call| call.duration).map(|_| row.post as f64),
+                exposed: completion.and_then(|call| call.duration).map(|_| row.post.0 as f64),
             };
             completed.requests.push((rank, request));
             true

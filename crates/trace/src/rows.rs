@@ -189,9 +189,10 @@ pub(super) fn add_request(
         return;
     }
     rank.threads.number(row.thread_id);
-    let post_end = row.post_begin + row.post.max(0);
-    rank.posts.push((row.post_begin, post_end));
-    let observed = row.observation.map_or(NONE, |observation| {
+    let (begin, post) = (row.post_begin.0, row.post.0);
+    let post_end = begin + post;
+    rank.posts.push((begin, post_end));
+    let observed = row.observation().map_or(NONE, |observation| {
         rank.observations.push(observation);
         (rank.observations.len() - 1) as u32
     });
@@ -202,11 +203,11 @@ pub(super) fn add_request(
             rank.threads.add_endpoint(row.thread_id);
         }
         rank.endpoints.push(Endpoint {
-            begin: row.post_begin,
-            post: Span::new(row.post),
+            begin,
+            post: Span::new(post),
             window: Span::from_ns(completion.map(|call| call.begin.0 - post_end)),
-            mpi: Span::from_ns(row.mpi),
-            outstanding: Span::new(row.outstanding),
+            mpi: Span::from_ns(row.mpi.map(|mpi| mpi.0)),
+            outstanding: Span::new(row.outstanding_bytes.0 as i64),
             operation: half.operation,
             call: call.map_or(NONE, |call| call as u32),
             partner: NONE,

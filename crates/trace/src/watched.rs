@@ -13,13 +13,14 @@ use rustc_hash::FxHashMap;
 use self::bounds::TimeBounds;
 use self::words::{Buffer, Word};
 use lapscope_data::db::{
-    for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,
-    DbError, FileDefinitions, FromRow, Rows,
+    for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, Database, DbError,
+    FileDefinitions,
 };
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
 };
 use lapscope_data::places::{InstructionId, Places, PlacesOfFile, SiteId};
+use lapscope_data::request_row;
 
 /// Share of the run time that threads which nothing watches may compute without a word about it.
 pub const UNSEEN_SHARE: f64 = 0.01;
@@ -267,7 +268,7 @@ impl FileReader<'_> {
                 let by =
                     call.and_then(|call| operations.get(&call.operation_id).copied().flatten());
                 for side in [Side::Send, Side::Receive] {
-                    let key = (row.thread_id, row.post_begin, side);
+                    let key = (row.thread_id, row.post_begin.0, side);
                     if let Some(&at) = index.get(&key) {
                         buffers[at].is_request = true;
                         buffers[at].completing = by.map(|by| by.site);
@@ -291,39 +292,9 @@ impl RankWatcher {
     }
 }
 
-/// A request as far as its post and its end are concerned.
-struct PostRow {
-    operation_id: i64,
-    completion_id: Option<i64>,
-    thread_id: i64,
-    post_begin: i64,
-    post: i64,
-}
-
-impl FromRow for PostRow {
-    const COLUMNS: &'static str = "operation_id, completion_id, thread_id, post_begin_ns, post_ns";
-
-    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
-        Ok(PostRow {
-            operation_id: row.integer(0)?,
-            completion_id: row.optional(1)?,
-            thread_id: row.integer(2)?,
-            post_begin: row.time(3)?,
-            post: row.time(4)?,
-        })
-    }
-
-    fn operation_id(&self) -> i64 {
-        self.operation_id
-    }
-
-    fn completion_id(&self) -> Option<i64> {
-        self.completion_id
-    }
-
-    fn post_ns(&self) -> i64 {
-        self.post
-    }
+request_row! {
+    /// A request as far as its post and its end are concerned.
+    struct PostRow { operation_id, completion_id, thread_id, post_begin, post }
 }
 
 /// The moments of each thread at which a watched word was hit, as far as they are told: each made the program later.

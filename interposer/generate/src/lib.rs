@@ -52,6 +52,7 @@ fn files(
     vec![
         ("calls.inc", tables::calls(calls)),
         ("columns.inc", schema::columns::places(schema)),
+        ("columns.rs", schema::columns::types(schema)),
         ("functions.inc", tables::functions(calls)),
         ("options.inc", options::c_table(options)),
         ("options.rs", options::rust_table(options)),

@@ -4,6 +4,7 @@
 
 #include "../base/clock.h"
 #include "../base/mpi_api.h"
+#include "../record/entry.h"
 
 #include <errno.h>
 #include <pthread.h>

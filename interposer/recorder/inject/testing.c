@@ -2,6 +2,7 @@
 #include "injector.h"
 
 #include "../base/clock.h"
+#include "../record/entry.h"
 #include "progress.h"
 
 #include <sched.h>

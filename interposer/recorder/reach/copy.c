@@ -65,7 +65,7 @@ static uintptr_t search(const uintptr_t *places, unsigned count, uint64_t value)
 }
 
 /* A place is none in the buffer itself, nor where functions spill registers, nor in frames of ours. */
-static int is_place(const struct buffer *buffer, uintptr_t stack_pointer, uintptr_t place)
+static int is_place_of_copy(const struct buffer *buffer, uintptr_t stack_pointer, uintptr_t place)
 {
     return place >= 4096 && place % 8 == 0 && !buffer_holds(buffer, place) &&
            place - (stack_pointer - STACK_BELOW) >= STACK_BELOW + STACK_ABOVE;
@@ -81,7 +81,7 @@ static uintptr_t find_by_distance(const struct buffer *buffer, struct word word,
         for (unsigned j = 1; j < hit->registers; j++) {
             uintptr_t place = hit->value[j] + (word.at - hit->value[i]);
             int is_near = word.at - hit->value[i] + 65536 < buffer->bytes + 131072;
-            if (i != j && is_near && is_place(buffer, hit->value[0], place))
+            if (i != j && is_near && is_place_of_copy(buffer, hit->value[0], place))
                 places[count++] = place;
         }
     return search(places, count, value);
@@ -97,7 +97,7 @@ static void search_page(const struct buffer *buffer, uintptr_t stack_pointer, ui
     for (unsigned i = 0; i < PAGE_BYTES / 8; i++) {
         uintptr_t place = page + 8 * i;
         uint64_t away = place > pointer ? place - pointer : pointer - place;
-        if (words[i] == value && away <= NEAR_BYTES && away < *distance && is_place(buffer, stack_pointer, place)) {
+        if (words[i] == value && away <= NEAR_BYTES && away < *distance && is_place_of_copy(buffer, stack_pointer, place)) {
             *nearest = place;
             *distance = away;
         }

@@ -4,6 +4,7 @@
 #include "../base/arena.h"
 #include "../base/config.h"
 #include "../base/log.h"
+#include "../record/entry.h"
 #include "memory.h"
 #include "turn.h"
 #include "watch.h"

@@ -7,9 +7,9 @@
 
 #include "../base/mpi_api.h"
 #include "callsite.h"
+#include "entry.h"
 #include "message.h"
 #include "operation.h"
-#include "thread.h"
 
 /* A call under way: from span_begin() to one of the call_end functions, or none when it is not to be recorded. */
 struct span {

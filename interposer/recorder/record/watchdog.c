@@ -17,7 +17,7 @@
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "../base/process.h"
-#include "thread.h"
+#include "entry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,6 +13,7 @@
 #include "../record/callsite.h"
 #include "../record/comm.h"
 #include "../record/counters.h"
+#include "../record/entry.h"
 #include "../record/facts.h"
 #include "../record/meter.h"
 #include "../record/nap.h"

@@ -5,6 +5,7 @@
 #include "../inject/inject.h"
 #include "../reach/reach.h"
 #include "../record/comm.h"
+#include "../record/entry.h"
 #include "../record/matched.h"
 #include "../record/record.h"
 

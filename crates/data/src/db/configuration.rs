@@ -1,11 +1,11 @@
-//! How a run was configured: options, environment and control variables, as its first rank has them.
+//! How a run was configured: options, environment and control variables, as its first rank has them, or all.
 
 use std::collections::BTreeMap;
 
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::Text;
+use crate::model::{Rank, Text};
 use crate::secrets;
 
 /// Names and values.
@@ -67,6 +67,72 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
         configuration.build_id = Some(row.get(0)?);
     }
     Ok(configuration)
+}
+
+/// The environment of the first rank in a file, as far as it was recorded.
+///
+/// # Errors
+/// [`DbError::Damaged`], as for the next two.
+pub fn environment_of_first(database: &Database) -> Result<ValuesByName, DbError> {
+    let mut environment = values_of_first(database, "environment")?;
+    for (name, value) in &mut environment {
+        *value = secrets::hide_in_value(name, value);
+    }
+    Ok(environment)
+}
+
+/// Its control variables.
+///
+/// # Errors
+/// As [`environment_of_first`].
+pub fn cvars_of_first(database: &Database) -> Result<ValuesByName, DbError> {
+    values_of_first(database, "cvar")
+}
+
+fn values_of_first(database: &Database, table: &str) -> Result<ValuesByName, DbError> {
+    let sql =
+        format!("SELECT name, value FROM {table} WHERE rank = (SELECT min(rank) FROM {table})");
+    let read = || -> rusqlite::Result<_> {
+        let mut statement = database.connection.prepare(&sql)?;
+        let rows = statement.query_map([], |row| {
+            let (Text(name), Text(value)) = (row.get(0)?, row.get(1)?);
+            Ok((name, value))
+        })?;
+        rows.collect()
+    };
+    read().map_err(DbError::reading(&database.path))
+}
+
+/// Whether a file is of a run under Open MPI.
+///
+/// # Errors
+/// As [`environment_of_first`].
+pub fn is_of_open_mpi(database: &Database) -> Result<bool, DbError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM rank WHERE mpi_abi = 'openmpi')";
+    let read = database.connection.query_row(sql, [], |row| row.get(0));
+    read.map_err(DbError::reading(&database.path))
+}
+
+/// A name, its value, and a rank that had it.
+pub type SettingRow = (String, String, Rank);
+
+/// Options that were set, the environment and control variables of all ranks in a file; empty where they cannot be read.
+pub fn settings_of_all(database: &Database) -> [Vec<SettingRow>; 3] {
+    const OPTIONS: &str =
+        "SELECT o.name, CASE o.source WHEN 'rejected' THEN o.value || ' (rejected)' ELSE o.value END,
+         r.world, r.world_rank FROM option o JOIN rank r USING (rank) WHERE o.source <> 'default'";
+    const ENVIRONMENT: &str =
+        "SELECT name, value, world, world_rank FROM environment JOIN rank USING (rank)";
+    const CVARS: &str = "SELECT name, value, world, world_rank FROM cvar JOIN rank USING (rank)";
+    let setting = |row: &Row<'_>| {
+        let (Text(name), Text(value)) = (row.get(0)?, row.get(1)?);
+        let value = secrets::hide_in_value(&name, &value);
+        Ok((name, value, Rank { world: row.get(2)?, number: row.get(3)? }))
+    };
+    let read = |sql: &str| -> rusqlite::Result<Vec<SettingRow>> {
+        database.connection.prepare(sql)?.query_map([], setting)?.collect()
+    };
+    [OPTIONS, ENVIRONMENT, CVARS].map(|sql| read(sql).unwrap_or_default())
 }
 
 /// Whether an environment variable says how a job was to run, not which job it was or which process of it.

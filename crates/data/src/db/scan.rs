@@ -8,10 +8,11 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use super::check::{self, bad_row, locate};
+use super::columns::FromRow;
 use super::ids::{Ends, Ids};
 use super::rows::{BadColumn, Rows};
 use crate::model::bounds::{LONGEST_NS, MOST_ROWS};
-use crate::model::{CallRow, Count, Nanos, OperationRow, RequestRow, TallyRow};
+use crate::model::{CallRow, Count, Nanos, OperationRow, TallyRow};
 
 /// Takes rows in the order of the file: all operations, then calls and requests, then tallies.
 pub trait RowSink {
@@ -34,44 +35,18 @@ impl RowSink for NoSink {
     fn tally(&mut self, _: &TallyRow) {}
 }
 
-/// A row type that knows its columns of `request`.
-pub trait FromRow: Sized {
-    /// Columns as SQL, in the order that [`FromRow::read`] takes them.
-    const COLUMNS: &'static str;
-    /// # Errors
-    /// A column holds what it cannot.
-    fn read(row: &Rows<'_>) -> Result<Self, BadColumn>;
-    fn operation_id(&self) -> i64;
-    fn completion_id(&self) -> Option<i64>;
-    /// Nanoseconds in the posting call.
-    fn post_ns(&self) -> i64;
-}
-
-impl FromRow for RequestRow {
-    const COLUMNS: &'static str =
-        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, unsuccessful_tests";
-
-    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
-        Ok(RequestRow {
-            operation_id: row.integer(0)?,
-            completion_id: row.optional(1)?,
-            post_begin: Nanos(row.time(2)?),
-            post: Nanos(row.time(3)?),
-            mpi: row.optional_time(4)?.map(Nanos),
-            unsuccessful_tests: row.count(5)?,
-        })
-    }
-
-    fn operation_id(&self) -> i64 {
-        self.operation_id
-    }
-
-    fn completion_id(&self) -> Option<i64> {
-        self.completion_id
-    }
-
-    fn post_ns(&self) -> i64 {
-        self.post.0
+crate::request_row! {
+    /// What times are summed from.
+    #[derive(Debug, Clone, Copy)]
+    pub struct RequestRow {
+        operation_id,
+        /// `None`: never ended.
+        completion_id,
+        post_begin,
+        post,
+        /// Inside other MPI calls between post and completing call; `None` when another thread completed it.
+        mpi,
+        unsuccessful_tests,
     }
 }
 
@@ -149,8 +124,10 @@ pub fn scan_rows<R: FromRow, S>(
         last_of: FxHashMap::default(),
         is_looked_for: false,
     };
-    let mut rows =
-        Rows::new(connection, &format!("SELECT {} FROM request ORDER BY id", R::COLUMNS))?;
+    let mut rows = Rows::new(
+        connection,
+        &format!("SELECT {} FROM request ORDER BY id", R::COLUMNS.join(", ")),
+    )?;
     let mut read = 0;
     let mut ended = 0;
     while rows.step()? {
@@ -169,7 +146,7 @@ pub fn scan_rows<R: FromRow, S>(
             None => None,
         };
         ended += u64::from(completion.is_some());
-        calls.left_ns -= request.post_ns();
+        calls.left_ns -= request.post().0;
         if calls.left_ns < 0 {
             return Err(calls.too_long());
         }

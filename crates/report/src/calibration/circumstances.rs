@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use lapscope_data::db::{Database, DbError};
-use lapscope_data::model::{RankInfo, Text};
-use lapscope_data::secrets;
+use lapscope_data::db::{environment_of_first, Database, DbError};
+use lapscope_data::model::RankInfo;
 use lapscope_trace::Trace;
 
 /// What reference times depend on.
@@ -40,7 +39,7 @@ impl Circumstances {
         let hosts = ranks.map(|info| info.host.clone()).collect();
         let mut environment = BTreeMap::new();
         if let Some(path) = databases.first() {
-            environment = recorded_environment(&Database::open(path)?)?;
+            environment = environment_of_first(&Database::open(path)?)?;
         }
         environment.retain(|name, _| is_about_transport(name));
         for (name, value) in &mut environment {
@@ -79,25 +78,6 @@ impl Circumstances {
 pub(super) enum Hosts {
     Alike,
     Same,
-}
-
-/// The environment of the first rank in a database, as far as it was recorded.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn recorded_environment(database: &Database) -> Result<BTreeMap<String, String>, DbError> {
-    let sql =
-        "SELECT name, value FROM environment WHERE rank = (SELECT min(rank) FROM environment)";
-    let read = || -> rusqlite::Result<_> {
-        let mut statement = database.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| {
-            let (Text(name), Text(value)) = (row.get(0)?, row.get(1)?);
-            let value = secrets::hide_in_value(&name, &value);
-            Ok((name, value))
-        })?;
-        rows.collect()
-    };
-    read().map_err(DbError::reading(&database.path))
 }
 
 /// Whether a variable chooses or tunes a transport; not those that a launcher sets anew for every job.

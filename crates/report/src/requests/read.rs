@@ -2,58 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use super::row::ListedRow;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Request, RequestRanking};
-use lapscope_data::db::{scan_rows, Database, DbError, FileDefinitions};
-use lapscope_data::model::{Bytes, CallRow, Kind, Nanos, Rank, RankKey};
+use lapscope_data::db::{
+    has_counters, read_counters, scan_full_operations, scan_rows, Database, DbError,
+    FileDefinitions, FullOperation, OperationCache,
+};
+use lapscope_data::model::{CallRow, Kind, Nanos, Rank, RankKey};
 use lapscope_data::places::{CallPathId, PlacesOfFile};
-
-/// An `operation` row in full.
-#[derive(Debug, Clone)]
-struct FullOperation {
-    rank: RankKey,
-    call_id: i64,
-    call_path_id: Option<i64>,
-    communicator_id: Option<i64>,
-    kind: String,
-    bytes: u64,
-    peer: Option<i64>,
-    tag: Option<i64>,
-    posted_peer: Option<i64>,
-    posted_tag: Option<i64>,
-    posted_bytes: u64,
-    ended: Option<String>,
-    receive_id: Option<i64>,
-    init_call_id: Option<i64>,
-}
-
-const OPERATION_COLUMNS: &str =
-    "id, rank, call_id, call_path_id, communicator_id, kind, bytes, peer, tag, posted_peer,
-    posted_tag, posted_bytes, ended, receive_operation_id,
-    (SELECT init.call_id FROM operation init WHERE init.id = operation.init_operation_id)";
-
-fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<FullOperation> {
-    Ok(FullOperation {
-        rank: row.get(1)?,
-        call_id: row.get(2)?,
-        call_path_id: row.get(3)?,
-        communicator_id: row.get(4)?,
-        kind: row.get(5)?,
-        bytes: row.get::<_, Bytes>(6)?.0,
-        peer: row.get(7)?,
-        tag: row.get(8)?,
-        posted_peer: row.get(9)?,
-        posted_tag: row.get(10)?,
-        posted_bytes: row.get::<_, Bytes>(11)?.0,
-        ended: row.get(12)?,
-        receive_id: row.get(13)?,
-        init_call_id: row.get(14)?,
-    })
-}
 
 /// What order depends on, of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -93,38 +52,24 @@ impl<'a> Requests<'a> {
             definitions.ranks.iter().map(|info| (info.key, info.rank)).collect();
         let init_ends: FxHashMap<RankKey, Nanos> =
             definitions.ranks.iter().map(|info| (info.key, info.init_end)).collect();
-        let read = || -> rusqlite::Result<FxHashMap<i64, RankingFields>> {
-            let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
-            let mut statement = database.connection.prepare(&sql)?;
-            let mut rows = statement.query([])?;
-            let mut wanted = FxHashMap::default();
-            while let Some(row) = rows.next()? {
-                let operation = read_operation(row)?;
-                let rank = rank_of(&ranks, operation.rank);
-                let path = operation.call_path_id.and_then(|path| of_file.path(path));
-                if is_wanted(&operation, rank, filter, of_file) && is_wanted_path(path) {
-                    let init_end = init_ends.get(&operation.rank).copied().unwrap_or_default();
-                    wanted.insert(row.get(0)?, RankingFields { bytes: operation.bytes, init_end });
-                }
+        let mut wanted = FxHashMap::default();
+        scan_full_operations(database, |operation| {
+            let rank = rank_of(&ranks, operation.rank);
+            let path = operation.call_path_id.and_then(|path| of_file.path(path));
+            if is_wanted(&operation, rank, filter, of_file) && is_wanted_path(path) {
+                let init_end = init_ends.get(&operation.rank).copied().unwrap_or_default();
+                wanted.insert(operation.id, RankingFields { bytes: operation.bytes, init_end });
             }
-            Ok(wanted)
-        };
-        let wanted = read().map_err(DbError::reading(&database.path))?;
-        let has_counters =
-            has_counters(&database.connection).map_err(DbError::reading(&database.path))?;
+        })?;
+        let has_counters = has_counters(database)?;
         Ok(Requests { database, of_file, definitions, ranks, init_ends, wanted, has_counters })
     }
 
-    fn counters_of(&self, request: i64) -> rusqlite::Result<Option<BTreeMap<String, i64>>> {
+    fn counters_of(&self, request: i64) -> Result<Option<BTreeMap<String, i64>>, DbError> {
         if !self.has_counters {
             return Ok(None);
         }
-        let sql = "SELECT c.name, k.value FROM request_counter k
-                   JOIN request r ON r.id = k.request_id JOIN operation o ON o.id = r.operation_id
-                   JOIN counter c ON c.rank = o.rank AND c.number = k.number WHERE k.request_id = ?1";
-        let mut statement = self.database.connection.prepare_cached(sql)?;
-        let values = statement.query_map([request], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let values: BTreeMap<_, _> = values.collect::<rusqlite::Result<_>>()?;
+        let values = read_counters(self.database, request)?;
         Ok((!values.is_empty()).then_some(values))
     }
 
@@ -133,9 +78,9 @@ impl<'a> Requests<'a> {
     /// # Errors
     /// [`DbError::Damaged`].
     pub fn read(&self, mut take: impl FnMut(Request) -> bool) -> Result<(), DbError> {
-        let mut operations = OperationCache::new(&self.database.connection);
+        let mut operations = OperationCache::new(self.database);
         let on_request =
-            |result: &mut rusqlite::Result<()>, row: ListedRow, call: Option<&CallRow>| {
+            |result: &mut Result<(), DbError>, row: ListedRow, call: Option<&CallRow>| {
                 if !self.wanted.contains_key(&row.operation_id) {
                     return true;
                 }
@@ -149,8 +94,8 @@ impl<'a> Requests<'a> {
             };
         let mut result = Ok(());
         scan_rows(&self.database.connection, &mut result, |_, _| {}, on_request)
-            .and(result)
             .map_err(DbError::reading(&self.database.path))
+            .and(result)
     }
 
     /// The first `limit` requests in `order`, each with its weight in it, and how many there were. `limit` 0 means all.
@@ -172,12 +117,11 @@ impl<'a> Requests<'a> {
         scan_rows(&self.database.connection, &mut top, |_, _| {}, on_request)
             .map_err(DbError::reading(&self.database.path))?;
         let (kept, found) = top.into_sorted();
-        let mut operations = OperationCache::new(&self.database.connection);
+        let mut operations = OperationCache::new(self.database);
         let requests = kept.into_iter().map(|(weight, row, call)| {
             Ok((weight, self.spell_out(&row, call.as_ref(), &mut operations)?))
         });
-        let requests: rusqlite::Result<Vec<_>> = requests.collect();
-        Ok((requests.map_err(DbError::reading(&self.database.path))?, found))
+        Ok((requests.collect::<Result<_, DbError>>()?, found))
     }
 
     fn spell_out(
@@ -185,7 +129,7 @@ impl<'a> Requests<'a> {
         row: &ListedRow,
         call: Option<&CallRow>,
         operations: &mut OperationCache<'_>,
-    ) -> rusqlite::Result<Request> {
+    ) -> Result<Request, DbError> {
         let completing = match call {
             Some(call) => Some(operations.get(call.operation_id)?),
             None => None,
@@ -234,10 +178,10 @@ impl<'a> Requests<'a> {
             completed_together: call.map(|call| call.completed),
             outstanding_bytes: row.outstanding_bytes.0,
             unsuccessful_tests: row.unsuccessful_tests,
-            first_unsuccessful_test_ns: row.observed[0],
-            last_unsuccessful_test_ns: row.observed[1],
-            last_incomplete_ns: row.observed[2],
-            first_complete_ns: row.observed[3],
+            first_unsuccessful_test_ns: row.first_unsuccessful_test,
+            last_unsuccessful_test_ns: row.last_unsuccessful_test,
+            last_incomplete_ns: row.last_incomplete,
+            first_complete_ns: row.first_complete,
             posted_peer: operation.posted_peer,
             posted_tag: operation.posted_tag,
             posted_bytes: operation.posted_bytes,
@@ -249,11 +193,6 @@ impl<'a> Requests<'a> {
             completion_path,
         })
     }
-}
-
-fn has_counters(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM counter WHERE problem IS NULL)";
-    connection.query_row(sql, [], |row| row.get(0))
 }
 
 /// A damaged file may have rows of no rank.
@@ -280,31 +219,4 @@ fn is_wanted(
             let mut names = calls.into_iter().flatten().map(|id| of_file.call_name(id));
             names.any(|name| is_wanted_call(&name, &filter.calls))
         })
-}
-
-/// Operations looked up one by one; the last ones are remembered, since most programs use few again and again.
-struct OperationCache<'a> {
-    connection: &'a Connection,
-    known: FxHashMap<i64, FullOperation>,
-}
-
-impl<'a> OperationCache<'a> {
-    const MOST: usize = 1 << 16;
-
-    fn new(connection: &'a Connection) -> Self {
-        OperationCache { connection, known: FxHashMap::default() }
-    }
-
-    fn get(&mut self, id: i64) -> rusqlite::Result<FullOperation> {
-        if let Some(operation) = self.known.get(&id) {
-            return Ok(operation.clone());
-        }
-        let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation WHERE id = ?1");
-        let operation = self.connection.prepare_cached(&sql)?.query_row([id], read_operation)?;
-        if self.known.len() == Self::MOST {
-            self.known.clear();
-        }
-        self.known.insert(id, operation.clone());
-        Ok(operation)
-    }
 }

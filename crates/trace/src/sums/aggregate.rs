@@ -9,10 +9,9 @@ use rustc_hash::FxHashMap;
 use crate::stretch::{SummedUp, TimeRange, Windows};
 use crate::sums::cell::{request_window, CallCell};
 use crate::sums::measures::MeasureSums;
-use lapscope_data::db::{scan, Database, DbError, FileDefinitions, RowSink};
+use lapscope_data::db::{scan, Database, DbError, FileDefinitions, RequestRow, RowSink};
 use lapscope_data::model::{
-    Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
-    TallyRow,
+    Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, TallyRow,
 };
 use lapscope_data::places::{PlacesOfFile, SiteId};
 

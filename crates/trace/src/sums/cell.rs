@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use std::ops::AddAssign;
 
-use lapscope_data::model::{Bytes, CallRow, Nanos, RequestRow, TallyRow};
+use lapscope_data::db::RequestRow;
+use lapscope_data::model::{Bytes, CallRow, Nanos, TallyRow};
 
 /// Sums over calls or requests that have something in common. Definitions of the times are in `schema/README.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

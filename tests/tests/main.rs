@@ -27,6 +27,7 @@ mod inject;
 mod install;
 mod layers;
 mod limits;
+mod left_over;
 mod live;
 mod mpi4py;
 mod nodes;

@@ -12,6 +12,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
+use lapscope_measure::left_over::LeftOver;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
 use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
 use lapscope_measure::reach::document::Reach;
@@ -67,6 +68,8 @@ pub struct Report {
     /// Where buffers were watched.
     pub reach: Option<Reach>,
     /// Run times of replays; `None` where that tells nothing or takes too long.
+    /// At MPI_Finalize; `None`: it was not looked for, as in a part of a run, or a run that was looked at in parts.
+    pub left_over: Option<Vec<LeftOver>>,
     pub bounds: Option<RunTimeBounds>,
     /// That it takes too long.
     #[serde(skip)]
@@ -98,6 +101,7 @@ pub struct InDetail {
     pub bounds: Option<RunTimeBounds>,
     pub is_too_large_to_replay: bool,
     pub advice: Vec<Advice>,
+    pub left_over: Option<Vec<LeftOver>>,
 }
 
 /// What ran.
@@ -217,6 +221,7 @@ impl Report {
             is_too_large_to_replay: detail.is_too_large_to_replay,
             advice: detail.advice,
         };
+            left_over: detail.left_over,
         (report, detail.overlap)
     }
 }

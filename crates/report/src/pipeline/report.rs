@@ -15,11 +15,13 @@ use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
+use lapscope_measure::left_over::find_left_over;
 use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
+use lapscope_trace::handles;
 
 /// The report on a run, or on some of its ranks.
 ///
@@ -157,6 +159,14 @@ fn in_detail<T>(
         None => open.reach_left_out(),
     };
     let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
+    let left_over = match whole {
+        Some(trace) if view.stretch.is_none() => {
+            let (made, failed) = handles::read_made(&open.files.databases);
+            open.read_in_part("what was made and never freed is not read", failed);
+            Some(find_left_over(trace, &made, ranks, &mut open.symbols))
+        }
+        _ => None,
+    };
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     // of what was summed up the replay would make computation
@@ -182,6 +192,7 @@ fn in_detail<T>(
     };
     Ok((detail, looked))
 }
+        left_over,
 
 /// What is said of cures by replays, where these are near enough to the record.
 fn replayed_gains(bounds: &RunTimeBounds) -> Replayed {

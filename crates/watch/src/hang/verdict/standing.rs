@@ -10,6 +10,7 @@ use super::super::graph::{Freedom, Need, Target};
 use super::super::needs::{Reason, Why};
 use super::super::words::Words;
 use super::super::HangEvidence;
+use super::finalize;
 use super::sentence::{capital, other_threads, verdict};
 use lapscope_data::model::Rank;
 use lapscope_data::state::Condition;
@@ -105,8 +106,12 @@ fn gone(
         None => words.last(speaker.and_then(|it| it.last)),
     };
     let waits = first_of(found, &cause.waiters, words);
+    let left = match kind {
+        VerdictKind::Dead => finalize::left_under_way(found.job, first, words),
+        _ => String::new(),
+    };
     let sentence = format!(
-        "{}{} {what} ({last}), and will never do what the others wait for: {waits}.",
+        "{}{} {what} ({last}{left}), and will never do what the others wait for: {waits}.",
         perhaps(certain),
         capital(&who)
     );

@@ -21,6 +21,7 @@ use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
+use lapscope_predict::whatif::buffering::relies_on_buffering;
 use lapscope_trace::handles;
 
 /// The report on a run, or on some of its ranks.
@@ -158,7 +159,6 @@ fn in_detail<T>(
         ),
         None => open.reach_left_out(),
     };
-    let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
     let left_over = match whole {
         Some(trace) if view.stretch.is_none() => {
             let (made, failed) = handles::read_made(&open.files.databases);
@@ -167,11 +167,17 @@ fn in_detail<T>(
         }
         _ => None,
     };
+    let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     // of what was summed up the replay would make computation
     let replayed = replayed.filter(|trace| !trace.is_summarized());
-    let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
+    let replays = replayed.and_then(|trace| Some((trace, bounds(trace, &reference, &thresholds)?)));
+    let relies_on_buffering = replays.as_ref().and_then(|(trace, replays)| {
+        let outcome = replays.unbuffered.as_ref()?;
+        relies_on_buffering(trace, outcome, &thresholds, &mut open.symbols)
+    });
+    let bounds = replays.map(|(_, replays)| replays.bounds);
     let is_injected = injection.is_some() || open.is_injection_left_out();
     let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
     let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed };
@@ -186,13 +192,14 @@ fn in_detail<T>(
         regions: RegionRow::all(&steps, trace),
         injection,
         reach,
+        left_over,
         bounds,
+        relies_on_buffering,
         is_too_large_to_replay,
         advice,
     };
     Ok((detail, looked))
 }
-        left_over,
 
 /// What is said of cures by replays, where these are near enough to the record.
 fn replayed_gains(bounds: &RunTimeBounds) -> Replayed {

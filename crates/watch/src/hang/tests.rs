@@ -43,6 +43,8 @@ fn a_standard_send_that_has_not_returned_needs_its_receiver() {
     state.inside(0, operation("MPI_Send", 1, 5, 20));
     state.inside(1, operation("MPI_Send", 0, 5, 20));
     assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
+    let sentence = verdict(&state).verdict.sentence;
+    assert!(sentence.contains("MPI_Sendrecv, or MPI_Irecv before the send"), "{sentence}");
 }
 
 #[test]
@@ -262,8 +264,6 @@ fn a_rank_in_finalize_has_left() {
 }
 
 #[test]
-fn a_rank_that_was_killed_is_the_root() {
-#[test]
 fn requests_left_in_finalize_are_named() {
     let mut state = job(2);
     for rank in 0..2 {
@@ -311,6 +311,8 @@ fn a_crash_in_finalize_is_said() {
     assert!(found.sentence.contains("with requests of its own under way"), "{}", found.sentence);
 }
 
+#[test]
+fn a_rank_that_was_killed_is_the_root() {
     let mut state = job(3);
     state.inside(0, operation("MPI_Recv", 1, 5, 10));
     state.inside(2, operation("MPI_Recv", 0, 5, 10));

@@ -35,6 +35,7 @@ pub mod roots;
 pub mod scenario;
 #[cfg(test)]
 mod tests;
+pub mod thinned;
 mod thread;
 pub mod timeline;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{answer, build, child, paths, trials};
+use lapscope_tests::{answer, build, child, paths, say, trials};
 use serde_json::Value;
 
 /// The exit code for a scenario that never ends.
@@ -103,4 +103,62 @@ fn an_ordered_exchange_ends_without_eager_messages() {
     let scenario = &answer["scenarios"][0];
     assert_eq!((code, &scenario["deadlock"]), (0, &Value::Null), "{answer:#}");
     assert!(scenario["run_ns"].as_i64().expect("a run time") > 0, "{answer:#}");
+}
+
+/// The length of a run of `barriers`, and where it is.
+fn barriers(place: &Path, every: &str) -> (i64, PathBuf) {
+    let mpi = an_mpi();
+    let place = place.join(every);
+    std::fs::create_dir(&place).expect("a directory");
+    let job = Job::new(mpi, 2, build::app(mpi, "barriers"), Form::Preload, &place).args([every]);
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let run = job.run_directory();
+    let (_, answer) = whatif(&run, &["--cpu", "1"]);
+    (answer["recorded"]["run_ns"].as_i64().expect("a run time"), run)
+}
+
+/// Of noise in the recorded run, as on a busy machine, a barrier that is left in takes some.
+const MOST_OFF: f64 = 0.25;
+
+#[test]
+fn a_barrier_that_is_left_out_saves_what_it_saves_in_the_edited_program() {
+    let place = place();
+    let (_, run) = barriers(place.path(), "1");
+    for (edited, asked) in
+        [("0", vec!["--without", "MPI_Barrier turn"]), ("4", vec!["--every", "4", "turn"])]
+    {
+        let (measured, _) = barriers(place.path(), edited);
+        let (code, answer) = whatif(&run, &asked);
+        assert_eq!(code, 0, "{answer:#}");
+        let predicted = answer["scenarios"][0]["run_ns"].as_i64().expect("a run time");
+        let off = predicted as f64 / measured as f64 - 1.0;
+        let change = answer["scenarios"][0]["change"].as_f64().expect("a change");
+        say!("every {edited}: predicted {predicted} ns ({change:+.2}), measured {measured} ns: {off:+.3} off");
+        assert!(off.abs() < MOST_OFF && change < -0.3, "{answer:#}");
+        let notes = answer["scenarios"][0]["notes"].to_string();
+        let left_out = if edited == "0" { "40 of 40" } else { "30 of 40" };
+        assert!(notes.contains(left_out), "{notes}");
+    }
+}
+
+#[test]
+fn what_is_no_collective_is_an_error_that_names_the_nearest() {
+    let place = place();
+    let (_, run) = barriers(place.path(), "1");
+    let said = |site: &str| {
+        let output = child::command(paths::lapscope())
+            .args(["whatif", "--without", site])
+            .arg(&run)
+            .output()
+            .expect("lapscope runs");
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let unknown = said("tunr");
+    assert!(
+        unknown.contains("no such call site") && unknown.contains("MPI_Barrier turn barriers.c:"),
+        "{unknown}"
+    );
+    say!("{unknown}");
 }

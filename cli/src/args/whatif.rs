@@ -6,8 +6,8 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use lapscope_predict::replay::scenario::{
-    speed, Bandwidth, Contention, Latency, PostAt, Progress, Protocol, Scenario, Scope, Size,
-    WaitAt,
+    speed, Bandwidth, Contention, EveryTime, Latency, PostAt, Progress, Protocol, Scenario, Scope,
+    Size, WaitAt,
 };
 use lapscope_predict::whatif::sweep::Sweeps;
 
@@ -38,6 +38,8 @@ Examples:
   lapscope whatif --eager-limit 256k runs/a                larger messages without rendezvous
   lapscope whatif --progress every=1ms                     tests in the computation
   lapscope whatif --eager-limit 0                          is the program safe? 3: it deadlocks
+  lapscope whatif --without halo.c:139                     without the barrier there
+  lapscope whatif --every 10 \"MPI_Allreduce converged\"    with that reduction each tenth time
   lapscope whatif --sweep bandwidth=1GB/s..100GB/s --figure bandwidth.svg
   lapscope whatif --sweep latency=1us,2us,5us,eager-limit=4k..1M/9 --figure sweeps.html
   lapscope whatif --scenario networks.toml --format csv    several at once
@@ -134,6 +136,15 @@ pub struct KnobArgs {
     /// Blocking collectives become non-blocking ones that are waited for at the next MPI call of their thread
     #[arg(long)]
     pub nonblocking_collectives: bool,
+
+    /// Blocking collectives of this call site are never made: a function, a line, or both, as halo.c:139, with the call where
+    /// there are others, as "MPI_Barrier main"
+    #[arg(long, value_name = "SITE")]
+    pub without: Option<String>,
+
+    /// Blocking collectives of this call site are made each K-th time
+    #[arg(long, num_args = 2, value_names = ["K", "SITE"])]
+    pub every: Option<Vec<String>>,
 }
 
 type Word = (&'static str, &'static str);
@@ -170,8 +181,12 @@ where
 
 impl KnobArgs {
     /// The scenario that these make; it changes nothing where none is turned.
-    pub fn scenario(&self) -> Scenario {
-        Scenario {
+    ///
+    /// # Errors
+    /// The words of `--every` are none.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        let every = self.every.as_ref().map(|words| words.join(" ").parse::<EveryTime>());
+        Ok(Scenario {
             name: None,
             latency: self.latency,
             bandwidth: self.bandwidth,
@@ -185,7 +200,9 @@ impl KnobArgs {
             wait: self.wait,
             post: self.post,
             nonblocking_collectives: self.nonblocking_collectives,
-        }
+            without: self.without.clone(),
+            every: every.transpose().map_err(|why| format!("--every: {why}"))?,
+        })
     }
 }
 
@@ -208,9 +225,10 @@ mod tests {
     fn options_make_the_scenario_that_shows_them() {
         let line = "--latency 2us --bandwidth x2 --eager-limit 65536 --protocol speculative --progress every=1ms --contention \
                     node --on network --cpu 1.2 --balance --wait at-first-touch --post at-last-write \
-                    --nonblocking-collectives";
-        assert_eq!(knobs(line).scenario().options(), line);
-        assert!(knobs("").scenario().is_identity());
+                    --nonblocking-collectives --without halo.c:139 --every 10 halo.c:150";
+        assert_eq!(knobs(line).scenario().unwrap().options(), line);
+        assert!(knobs("").scenario().unwrap().is_identity());
+        assert!(knobs("--every often main").scenario().unwrap_err().contains("from 1 on"));
     }
 
     #[test]

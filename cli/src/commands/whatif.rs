@@ -47,7 +47,7 @@ pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
 
 /// What is wanted; the end of the process, where that makes no sense.
 fn asked(args: &WhatIfArgs) -> Result<WhatIfOptions> {
-    let own = args.knobs.scenario();
+    let own = args.knobs.scenario().unwrap_or_else(|why| usage_error(&why));
     let mut sweeps: Vec<SweepRequest> =
         args.sweeps.iter().flat_map(|sweep| sweep.0.clone()).collect();
     if let Err(why) = asked_sweep::check(&sweeps) {

@@ -15,6 +15,7 @@ mod escape;
 pub mod hang;
 mod head;
 mod injection;
+mod left_over;
 mod markup;
 mod page;
 mod pictures;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::data::data;
 use super::markup::{Document, Html};
 use super::{
-    advice, circumstances, head, injection, pictures, ranks, sites, sizes, steps, style,
+    advice, circumstances, head, injection, left_over, pictures, ranks, sites, sizes, steps, style,
     thresholds, Contents,
 };
 
@@ -32,7 +32,7 @@ pub fn is_page(begin: &[u8]) -> bool {
 
 type Section = (&'static str, &'static str, fn(&mut Html, &mut Contents, Document<'_>));
 
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 13] = [
     ("summary", "Summary", |html, contents, document| head::section(html, contents, document)),
     ("advice", "Advice", |html, contents, document| advice::section(html, contents, document)),
     ("heat", "Over time", |html, contents, _| pictures::heat(html, contents)),
@@ -50,6 +50,7 @@ const SECTIONS: [Section; 12] = [
         injection::section(html, contents, document);
     }),
     ("steps", "Steps", |html, contents, document| steps::section(html, contents, document)),
+    ("left-over", "Left over", |html, contents, _| left_over::section(html, contents)),
     ("run", "The run", |html, contents, document| {
         circumstances::section(html, contents, document);
     }),

@@ -75,6 +75,7 @@ pub fn kind_in_words(kind: VerdictKind) -> &'static str {
         VerdictKind::Polls => "tests in vain",
         VerdictKind::Asleep => "asleep",
         VerdictKind::Computes => "computes",
+        VerdictKind::Unfinished => "requests left in MPI_Finalize",
         VerdictKind::Slow => "slow, or unknown",
         VerdictKind::Progress => "goes on",
         VerdictKind::Ended => "has ended",

@@ -10,6 +10,7 @@ pub mod diff;
 pub mod glossary;
 pub mod hang;
 pub mod injection;
+pub mod left_over;
 pub mod library;
 pub mod loggps;
 pub mod overlap;

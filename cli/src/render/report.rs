@@ -57,6 +57,7 @@ pub fn write(
     super::advice::write(out, &report.advice, style)?;
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
+    super::left_over::write(out, report, style)?;
     write_next(out, report, style)
 }
 
@@ -341,7 +342,7 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         let what = "run time with another network, protocol, progress, or load";
         next.push((format!("lapscope whatif {run}"), what));
     } else if report.is_too_large_to_replay {
-        let what = "the most that any cure can bring: left out here, as it takes a while";
+        let what = "the most that any cure can bring, and (--eager-limit 0 --on all) whether sends rely on buffering: left out here, as it takes a while";
         next.push((format!("lapscope whatif {run}"), what));
     }
     next.push((format!("lapscope sites {run}"), "all call sites as a tree of call paths"));

@@ -2,6 +2,7 @@
 
 pub mod alike;
 pub mod injection;
+pub mod left_over;
 pub mod loggps;
 pub mod overlap;
 pub mod reach;

@@ -1,5 +1,6 @@
 //! From files to documents: opens a run, reads it, and has it analysed.
 
+pub mod collective_sites;
 pub mod filters;
 pub mod overlap;
 pub mod pictures;

@@ -12,6 +12,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
+use lapscope_measure::left_over::LeftOver;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
 use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
 use lapscope_measure::reach::document::Reach;
@@ -22,6 +23,7 @@ use lapscope_measure::thresholds::Thresholds;
 use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use lapscope_predict::whatif::bounds::RunTimeBounds;
+use lapscope_predict::whatif::buffering::ReliesOnBuffering;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -66,8 +68,12 @@ pub struct Report {
     pub injection: Option<Injection>,
     /// Where buffers were watched.
     pub reach: Option<Reach>,
+    /// At MPI_Finalize; `None`: it was not looked for, as in a part of a run, or a run that was looked at in parts.
+    pub left_over: Option<Vec<LeftOver>>,
     /// Run times of replays; `None` where that tells nothing or takes too long.
     pub bounds: Option<RunTimeBounds>,
+    /// `None`: nothing of it is known to do so, or it was not replayed, as `bounds` says.
+    pub relies_on_buffering: Option<ReliesOnBuffering>,
     /// That it takes too long.
     #[serde(skip)]
     pub is_too_large_to_replay: bool,
@@ -96,7 +102,9 @@ pub struct InDetail {
     pub regions: Vec<RegionRow>,
     pub injection: Option<Injection>,
     pub reach: Option<Reach>,
+    pub left_over: Option<Vec<LeftOver>>,
     pub bounds: Option<RunTimeBounds>,
+    pub relies_on_buffering: Option<ReliesOnBuffering>,
     pub is_too_large_to_replay: bool,
     pub advice: Vec<Advice>,
 }
@@ -214,7 +222,9 @@ impl Report {
             regions: detail.regions,
             injection: detail.injection,
             reach: detail.reach,
+            left_over: detail.left_over,
             bounds: detail.bounds,
+            relies_on_buffering: detail.relies_on_buffering,
             is_too_large_to_replay: detail.is_too_large_to_replay,
             advice: detail.advice,
         };

@@ -11,6 +11,7 @@ pub mod collective;
 mod combine;
 pub mod endpoint;
 mod file;
+pub mod handles;
 pub mod injected;
 mod lane;
 pub mod left_out;
@@ -44,7 +45,7 @@ pub mod wrappers;
 
 use std::sync::Arc;
 
-use lapscope_data::model::{Bytes, CallName, RankInfo};
+use lapscope_data::model::{Bytes, CallName, Ended, RankInfo};
 use lapscope_data::places::Places;
 
 pub use cache::Cache;
@@ -179,6 +180,18 @@ impl RankTrace {
         // it may have had no processor between the last two
         let since_last = call.begin - last - self.starvation.most_within(last, call.begin);
         (apart <= WAITING_LOOP && since_last <= WAITING_LOOP).then_some(first)
+    }
+
+    /// Whether all that the rank did is on record, to its MPI_Finalize.
+    pub fn is_whole(&self) -> bool {
+        let info = self.info();
+        let is_paused = self.marks.iter().any(|mark| mark.level == 0);
+        info.ended == Ended::Finalize
+            && info.lost_records == 0
+            && info.damaged_pieces == 0
+            && info.unknown_requests == 0
+            && info.summarized.is_none()
+            && !is_paused
     }
 }
 

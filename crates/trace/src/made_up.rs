@@ -204,12 +204,21 @@ impl MadeUp {
             row.peer = collective.root;
             let takes = last_begin + ns - self.ranks[rank].end;
             let endpoint = self.blocking(rank, operation, takes);
-            self.ranks[rank].endpoints[endpoint as usize].partner = self.groups.len() as u32;
+            self.ranks[rank].endpoints[endpoint as usize].partner = self.collectives.len() as u32;
             members.push((rank as u32, vec![endpoint]));
         }
-        let key = (0, 0, self.groups.len() as i64);
-        let first = self.collectives.len() as u32;
-        self.groups.push(CommunicatorCollectives { key, first, count: 1, members });
+        match self.groups.first_mut() {
+            Some(all) => {
+                all.count += 1;
+                for ((_, endpoints), (_, own)) in all.members.iter_mut().zip(members) {
+                    endpoints.extend(own);
+                }
+            }
+            None => {
+                let key = (0, 0, 0);
+                self.groups.push(CommunicatorCollectives { key, first: 0, count: 1, members });
+            }
+        }
         self.collectives.push(collective);
     }
 

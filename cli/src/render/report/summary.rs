@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{split, MpiTimePart};
+use super::{capitalized, split, MpiTimePart};
 use crate::render::cause;
 use crate::render::whatif::off;
 use lapscope_advise::advice::{Advice, Cure, Replay};
@@ -30,6 +30,14 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 
 /// Each answer, and what it is to.
 pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
+    let mut lines = gains(report);
+    if let Some(relies) = &report.relies_on_buffering {
+        lines.push(("Unsafe", capitalized(&relies.says)));
+    }
+    lines
+}
+
+fn gains(report: &Report) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Exposed", exposed(report))];
     if report.summary.exposed_share < WORTH_ANSWERING {
         let text = "Nothing in the communication: overlap cannot make this run much faster.";

@@ -7,6 +7,7 @@ mod looks;
 mod nonblocking;
 mod one_sided;
 mod roots;
+mod thinned;
 
 use super::critical::Stretch;
 use super::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};

@@ -87,7 +87,9 @@ impl Engine<'_> {
 
     pub fn passage(&self, rank: usize, action: Action) -> Passage {
         let place = match action {
-            Action::Post(_) | Action::Start(_) | Action::Other(_) => return Passage::Open,
+            Action::Post(_) | Action::Start(_) | Action::Other(_) | Action::Never(_) => {
+                return Passage::Open
+            }
             Action::Loop(_) | Action::Finish(_) => return Passage::Wait,
             Action::Call(place) => place,
         };

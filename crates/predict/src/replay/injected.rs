@@ -131,7 +131,7 @@ fn pending_steps(
                 let completed = of_rank.endpoints_of(of_trace, place);
                 pending = pending.saturating_sub(completed.filter(|&it| is_meant(it)).count());
             }
-            Action::Start(_) | Action::Other(_) => {}
+            Action::Start(_) | Action::Other(_) | Action::Never(_) => {}
         }
     }
     steps

@@ -44,6 +44,7 @@ pub mod scenario;
 mod state;
 #[cfg(test)]
 mod tests;
+pub mod thinned;
 mod thread;
 pub mod timeline;
 

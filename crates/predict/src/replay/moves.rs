@@ -153,7 +153,7 @@ impl Mover<'_> {
                     places[index] = (to, 2 * behind as i64 - 1, index);
                     tally.count(to - from);
                 }
-                Action::Start(_) | Action::Finish(_) | Action::Other(_) => {}
+                Action::Start(_) | Action::Finish(_) | Action::Other(_) | Action::Never(_) => {}
             }
         }
         places
@@ -195,7 +195,7 @@ impl Mover<'_> {
                         }
                     }
                 }
-                Action::Start(_) | Action::Finish(_) | Action::Other(_) => {}
+                Action::Start(_) | Action::Finish(_) | Action::Other(_) | Action::Never(_) => {}
             }
         }
         places

@@ -76,7 +76,7 @@ fn thread_apart(
 }
 
 /// The place and the operation of a step that is a blocking collective of which the replay knows whom it needs.
-fn collective<'a>(
+pub(super) fn collective<'a>(
     trace: &Trace,
     of_trace: &'a RankTrace,
     rank: &RankProgram,

@@ -70,6 +70,8 @@ pub enum Action {
     Finish(u32),
     /// Has its recorded duration: an index into [`RankTrace::calls`], or, from their number on, into [`RankTrace::other_calls`].
     Other(u32),
+    /// Is not made, see [`super::thinned`]; the place of its first endpoint.
+    Never(u32),
 }
 
 const KIND_SHIFT: u32 = 29;
@@ -84,6 +86,7 @@ impl Step {
             Action::Start(place) => 3 << KIND_SHIFT | place,
             Action::Finish(place) => 4 << KIND_SHIFT | place,
             Action::Other(call) => 5 << KIND_SHIFT | call,
+            Action::Never(place) => 6 << KIND_SHIFT | place,
         };
         Step { gap: Span::new(gap), cost: Span::new(cost), late: Span::new(0), what }
     }
@@ -101,7 +104,8 @@ impl Step {
             2 => Action::Loop(index),
             3 => Action::Start(index),
             4 => Action::Finish(index),
-            _ => Action::Other(index),
+            5 => Action::Other(index),
+            _ => Action::Never(index),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use lapscope_data::text::shell::quote;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What to change of a recorded run; the default changes nothing.
@@ -48,6 +49,12 @@ pub struct Scenario {
     /// Blocking collectives become non-blocking ones that are waited for at the next call of MPI on that thread.
     #[serde(skip_serializing_if = "is_false")]
     pub nonblocking_collectives: bool,
+    /// Blocking collectives of a call site that are never made: its function, line, or both, with or without the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+    /// Likewise, of which each so-many-th is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<EveryTime>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -76,6 +83,8 @@ impl Scenario {
             wait: by.wait.or(self.wait),
             post: by.post.or(self.post),
             nonblocking_collectives: by.nonblocking_collectives || self.nonblocking_collectives,
+            without: by.without.clone().or_else(|| self.without.clone()),
+            every: by.every.clone().or_else(|| self.every.clone()),
         }
     }
 
@@ -106,6 +115,8 @@ impl Scenario {
             some("wait", &self.wait),
             some("post", &self.post),
             flag("nonblocking-collectives", self.nonblocking_collectives),
+            some("without", &self.without.as_deref().map(quote)),
+            some("every", &self.every),
         ];
         all.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
@@ -143,6 +154,13 @@ pub enum Bandwidth {
 /// Bytes, or no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(pub u64);
+
+/// A call site, and each which time it is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EveryTime {
+    pub every: u64,
+    pub site: String,
+}
 
 /// How a message comes from a sender to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -322,6 +340,26 @@ impl FromStr for Size {
     }
 }
 
+impl FromStr for EveryTime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = text.trim().split_once(char::is_whitespace);
+        let parsed =
+            words.and_then(|(every, site)| Some((every.parse::<u64>().ok()?, site.trim())));
+        match parsed.filter(|(every, site)| *every > 0 && !site.is_empty()) {
+            Some((every, site)) => Ok(EveryTime { every, site: site.to_owned() }),
+            None => Err("expected a number from 1 on and a call site, as 10 halo.c:139".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for EveryTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.every, quote(&self.site))
+    }
+}
+
 impl FromStr for Progress {
     type Err = String;
 
@@ -401,7 +439,9 @@ macro_rules! as_text {
     )+};
 }
 
-as_text!(Latency, Bandwidth, Size, Protocol, Progress, Contention, Scope, WaitAt, PostAt);
+as_text!(
+    Latency, Bandwidth, Size, Protocol, Progress, Contention, Scope, WaitAt, PostAt, EveryTime
+);
 
 struct TextOrNumber(String);
 

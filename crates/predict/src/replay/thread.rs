@@ -67,6 +67,9 @@ impl Engine<'_> {
             return self.end_thread(thread, time);
         };
         self.steps += 1;
+        if let Action::Never(place) = step.action() {
+            return self.pass_by(thread, place, time);
+        }
         self.enter(rank, time);
         let state = &mut self.threads[thread as usize];
         (state.entered, state.cost, state.late) = (time, step.cost.or_zero(), step.late.or_zero());
@@ -80,7 +83,7 @@ impl Engine<'_> {
             Action::Call(place) | Action::Loop(place) => self.await_all(thread, place, time),
             Action::Start(place) => self.post_own(rank, place, time),
             Action::Finish(place) => self.look_at_all(thread, place, time),
-            Action::Other(_) => {}
+            Action::Other(_) | Action::Never(_) => {}
         }
         if self.threads[thread as usize].waiting == 0 {
             self.release(thread);
@@ -93,8 +96,28 @@ impl Engine<'_> {
         match action {
             Action::Call(place) => self.begin_call(rank, self.call_of(rank, place), time),
             Action::Other(call) => self.begin_call(rank, call, time),
-            Action::Post(_) | Action::Loop(_) | Action::Start(_) | Action::Finish(_) => {}
+            Action::Post(_)
+            | Action::Loop(_)
+            | Action::Start(_)
+            | Action::Finish(_)
+            | Action::Never(_) => {}
         }
+    }
+
+    /// Goes on behind a call that is not made: to the analyses one that took no time, outside MPI.
+    fn pass_by(&mut self, thread: u32, place: u32, time: i64) {
+        let rank = self.threads[thread as usize].rank;
+        let (program, trace) = (self.program, self.trace);
+        let (of_program, of_trace) = (&program.ranks[rank as usize], &trace.ranks[rank as usize]);
+        let of_rank = &mut self.ranks[rank as usize];
+        for endpoint in of_program.endpoints_of(of_trace, place) {
+            let half = &mut of_rank.halves[endpoint as usize];
+            (half.posted, half.done, half.flight) = (time, time, NOBODY);
+        }
+        let call = of_program.call_of(of_trace, place) as usize;
+        of_rank.calls[call] = CallTime { begin: time, duration: Span::new(0), ..CallTime::NEVER };
+        self.threads[thread as usize].step += 1;
+        self.compute(thread, time);
     }
 
     /// Posts what a blocking call communicates, and looks at what is not complete yet.

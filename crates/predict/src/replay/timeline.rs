@@ -77,7 +77,9 @@ impl<'a> Timeline<'a> {
                 Action::Call(first) | Action::Finish(first) => {
                     place.outcome.calls[place.call(first)].begin
                 }
-                Action::Loop(_) | Action::Start(_) | Action::Other(_) => computed,
+                Action::Loop(_) | Action::Start(_) | Action::Other(_) | Action::Never(_) => {
+                    computed
+                }
             };
             // a call that never ended has no begin
             begins.push(if begin == i64::MAX { computed } else { begin.max(cursor) });
@@ -147,7 +149,7 @@ impl ReplayedRank<'_> {
     /// `None`: it never ended.
     fn end(&self, step: &Step, begin: i64) -> Option<i64> {
         match step.action() {
-            Action::Post(_) | Action::Start(_) | Action::Other(_) => {
+            Action::Post(_) | Action::Start(_) | Action::Other(_) | Action::Never(_) => {
                 Some(begin + step.cost.or_zero())
             }
             Action::Call(first) | Action::Loop(first) | Action::Finish(first) => {
@@ -205,7 +207,8 @@ impl ThreadTimes<'_> {
             Action::Call(first)
             | Action::Loop(first)
             | Action::Start(first)
-            | Action::Finish(first) => calls[self.timeline.call(first)].operation,
+            | Action::Finish(first)
+            | Action::Never(first) => calls[self.timeline.call(first)].operation,
             Action::Other(call) => match calls.get(call as usize) {
                 Some(call) => call.operation,
                 None => other_calls[call as usize - calls.len()].operation,

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use super::buffering::{may_keep, nothing_kept};
 use super::document::larger;
 use super::fit::fit;
 use super::standard::{balanced_load, ideal_network, perfect_progress};
 use crate::replay::collective::is_replayed as is_replayed_whole;
 use crate::replay::replayed::is_replayed;
 use crate::replay::scenario::Scenario;
-use crate::replay::{replay, Conditions, Durations, Network, Program};
+use crate::replay::{replay, Conditions, Durations, Network, Outcome, Program};
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
@@ -40,6 +41,14 @@ pub struct RunTimeBounds {
     pub rests_on_waits: bool,
 }
 
+/// What a report has replayed.
+#[derive(Debug)]
+pub struct ReportReplays {
+    pub bounds: RunTimeBounds,
+    /// Where MPI keeps no message; `None`: it kept none.
+    pub unbuffered: Option<Outcome>,
+}
+
 /// A replay that is further from the record, as a share of it, is no ground for a prediction.
 pub const MOST_ERROR: f64 = 0.05;
 
@@ -57,7 +66,7 @@ pub fn bounds(
     trace: &Trace,
     reference: &Reference,
     thresholds: &Thresholds,
-) -> Option<RunTimeBounds> {
+) -> Option<ReportReplays> {
     let program = Program::new(trace);
     let durations = Durations::measure(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
@@ -91,7 +100,11 @@ pub fn bounds(
     let others = others.filter_map(|other| under(other, &perfect_progress()));
     let all: Vec<Nanos> = progress.into_iter().chain(others).collect();
     let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
-    Some(RunTimeBounds {
+    let unbuffered = may_keep(trace).then(|| {
+        let network = fitted.network.with(&nothing_kept(), has_network);
+        replay(trace, &program, &network, &Conditions::as_recorded(trace.ranks.len()), &durations)
+    });
+    let bounds = RunTimeBounds {
         recorded_ns,
         identity_ns,
         identity_error,
@@ -102,7 +115,8 @@ pub fn bounds(
         ideal_network_ns: moved(&ideal_network()),
         balanced_load_ns: predicted(&balanced_load()),
         rests_on_waits: fitted.rests_on_waits(),
-    })
+    };
+    Some(ReportReplays { bounds, unbuffered })
 }
 
 /// Whether non-blocking collectives or one-sided calls of a rank are replayed.
@@ -150,7 +164,7 @@ mod tests {
         let trace = run.finish();
         let reference = Reference::default();
         let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
-        bounds(&trace, &reference, &thresholds).expect("it can be replayed")
+        bounds(&trace, &reference, &thresholds).expect("it can be replayed").bounds
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Deadlocks and paths in words, of small runs made in memory.
 
+use super::buffering::{may_keep, relies_on_buffering, ReliesOnBuffering};
 use super::document::{CriticalPath, Deadlock, PathKind};
 use super::{paths, standstill};
 use crate::replay::chain_tests::{relay, Replayed, EAGER};
 use crate::replay::scenario::{Progress, Scenario, Size};
 use lapscope_data::model::{Ended, Frame};
 use lapscope_data::symbols::{unnamed, FrameName, NameFrames};
+use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::made_up::MadeUp;
+use lapscope_trace::Trace;
 
 /// Addresses are lines of one file.
 struct Lines;
@@ -131,4 +134,53 @@ fn the_path_and_the_causes_have_names() {
         (1_800, 2, 1_000)
     );
     assert_eq!(note, None);
+}
+
+/// What is said of a run that ends where MPI keeps messages.
+fn relies(trace: Trace) -> Option<ReliesOnBuffering> {
+    let replayed = Replayed::replay(trace, 0);
+    relies_on_buffering(&replayed.trace, &replayed.outcome, &Thresholds::default(), &mut Lines)
+}
+
+#[test]
+fn sends_that_rely_on_buffering_are_named_with_their_cure() {
+    let found = relies(round(3, 42).finish()).expect("a circle");
+    assert_eq!((found.bytes, found.waits_from_bytes, found.cycle.len()), (8, None, 3));
+    assert_eq!(
+        found.says,
+        "relies on buffering: ranks 0, 1 and 2 wait for each other for ever in MPI_Send at exchange ring.c:42, each until the next \
+         receives, where MPI does not keep their messages (8 B now): with larger ones, or another MPI. Use MPI_Sendrecv, or post \
+         MPI_Irecv before the send."
+    );
+}
+
+#[test]
+fn what_the_record_leaves_open_is_not_accused() {
+    let all_whole = round(2, 42).finish();
+    assert!(may_keep(&all_whole) && relies(all_whole).is_some());
+    // its receive may take any message
+    let mut trace = round(2, 42).finish();
+    let receive = trace.ranks[1].endpoints[1].operation as usize;
+    trace.ranks[1].operations[receive].is_wildcard = true;
+    assert!(relies(trace).is_none());
+    let mut trace = round(2, 42).finish();
+    trace.ranks[1].info.as_mut().unwrap().ended = Ended::Killed;
+    assert!(relies(trace).is_none());
+    // a root of a broadcast need not wait for anybody
+    let mut run = MadeUp::new(2);
+    run.send(0, 1, 1, 8, 10);
+    run.collective("MPI_Bcast", 2, 0, 30);
+    run.receive(1, 3, 0, 8);
+    run.compute(1, 5);
+    assert!(relies(run.finish()).is_none());
+}
+
+#[test]
+fn a_barrier_between_a_send_and_its_receive_relies_on_buffering() {
+    let mut run = MadeUp::new(2);
+    run.send(0, 1, 1, 8, 10);
+    run.collective("MPI_Barrier", 2, 0, 30);
+    run.receive(1, 3, 0, 8);
+    run.compute(1, 5);
+    assert_eq!(relies(run.finish()).expect("a circle").bytes, 8);
 }

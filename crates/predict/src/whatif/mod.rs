@@ -1,6 +1,7 @@
 //! What would be: a recorded run replayed under scenarios, with the error of the replay beside each answer.
 
 pub mod bounds;
+pub mod buffering;
 #[cfg(test)]
 mod chain_tests;
 pub mod document;

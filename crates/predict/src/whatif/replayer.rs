@@ -1,5 +1,9 @@
 //! A run ready to be replayed: its program, the network that fits it, and what is needed to say what a replay costs.
 
+use std::collections::HashMap;
+
+use rustc_hash::FxHashSet;
+
 use lapscope_data::model::Nanos;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
@@ -10,6 +14,7 @@ use crate::replay::injected::{split, Injected};
 use crate::replay::moves::{self, Moved};
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
+use crate::replay::thinned::{thin, Thinned, Thinning};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
 use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_measure::overlap::{measure, EagerLimits, Overlap, OverlapOptions};
@@ -31,6 +36,8 @@ pub struct Replayer {
     durations: Durations,
     /// How far calls can be moved that a scenario moves.
     pub room: MoveRoom,
+    /// Call sites of collectives that a scenario leaves out, by what it calls them.
+    pub collective_sites: HashMap<String, FxHashSet<SiteId>>,
     /// Observations of each rank, as recorded: a replay changes them.
     observations: Vec<Vec<Observation>>,
     /// Likewise, and when MPI_Finalize was entered.
@@ -91,6 +98,7 @@ impl Replayer {
             reference,
             durations,
             room: MoveRoom::default(),
+            collective_sites: HashMap::new(),
         }
     }
 
@@ -123,10 +131,11 @@ impl Replayer {
             notes.push(moved_note(&moved));
             moved.program
         });
+        let changed = self.thinned(scenario, moved, &mut notes);
         if !scenario.nonblocking_collectives {
-            return moved.map(|moved| (moved, notes));
+            return changed.map(|changed| (changed, notes));
         }
-        let program = moved.as_ref().unwrap_or(&self.program);
+        let program = changed.as_ref().unwrap_or(&self.program);
         let copy_per_byte = self.fitted.network.copy_per_byte;
         let (program, collectives) = nonblocking::apart(&self.trace, program, copy_per_byte);
         notes.push(format!(
@@ -134,6 +143,26 @@ impl Replayer {
              that non-blocking ones can free, as the program may need their results before"
         ));
         Some((program, notes))
+    }
+
+    /// Without collectives that a scenario leaves out.
+    fn thinned(
+        &self,
+        scenario: &Scenario,
+        moved: Option<Program>,
+        notes: &mut Vec<String>,
+    ) -> Option<Program> {
+        let mut changed = moved;
+        let without = scenario.without.as_deref().map(|site| (site, None));
+        let every = scenario.every.as_ref().map(|it| (it.site.as_str(), Some(it.every)));
+        for (site, every) in without.into_iter().chain(every) {
+            let Some(sites) = self.collective_sites.get(site) else { continue };
+            let program = changed.as_ref().unwrap_or(&self.program);
+            let thinned = thin(&self.trace, program, &Thinning { sites, every });
+            notes.push(thinned_note(site, &thinned));
+            changed = Some(thinned.program);
+        }
+        changed
     }
 
     /// The run as it was: what recording took is in it.
@@ -226,6 +255,17 @@ impl Replayer {
         });
         (self.fitted.messages.iter().sum(), as_recorded.count() as u64)
     }
+}
+
+fn thinned_note(site: &str, thinned: &Thinned) -> String {
+    let unknown = match thinned.unknown {
+        0 => String::new(),
+        calls => format!("; {calls} calls there stay, as their other members are not known"),
+    };
+    format!(
+        "{} of {} collectives of {site} left out, and all else as it was, whatever the program needs them for{unknown}",
+        thinned.left_out, thinned.collectives
+    )
 }
 
 fn moved_note(moved: &Moved) -> String {

@@ -66,13 +66,14 @@ fn has_gaps(info: &RankInfo) -> bool {
     info.lost_records > 0 || info.damaged_pieces > 0
 }
 
-struct Teller<'a> {
-    trace: &'a Trace,
-    named: NamedSites<'a>,
+/// Waits in words.
+pub(super) struct Teller<'a> {
+    pub trace: &'a Trace,
+    pub named: NamedSites<'a>,
 }
 
 impl Teller<'_> {
-    fn blocked(&mut self, waiting: &Waiting) -> Blocked {
+    pub fn blocked(&mut self, waiting: &Waiting) -> Blocked {
         let rank = &self.trace.ranks[waiting.stuck.rank as usize];
         let (call, site) = match rank.calls.get(waiting.stuck.call as usize) {
             Some(call) => self.named.call(rank.operations[call.operation as usize].site),
@@ -130,7 +131,7 @@ impl Teller<'_> {
     }
 
     /// "in MPI_Send at exchange ring.c:42, each until the other receives"
-    fn who_waits(&self, circle: &[Waiting], blocked: &[Blocked]) -> String {
+    pub fn who_waits(&self, circle: &[Waiting], blocked: &[Blocked]) -> String {
         let same = |index: usize| {
             let place = |it: &Blocked| (it.call.clone(), short(it));
             place(&blocked[index]) == place(&blocked[0])
@@ -198,7 +199,7 @@ fn at(it: &Blocked) -> String {
 }
 
 /// "ranks 0, 1 and 2"
-fn ranks(blocked: &[Blocked]) -> String {
+pub(super) fn ranks(blocked: &[Blocked]) -> String {
     let mut names: Vec<String> = blocked.iter().take(TOLD).map(|it| it.rank.to_string()).collect();
     match blocked.len().saturating_sub(TOLD) {
         0 => {}

@@ -15,11 +15,14 @@ use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
+use lapscope_measure::left_over::find_left_over;
 use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
+use lapscope_predict::whatif::buffering::relies_on_buffering;
+use lapscope_trace::handles;
 
 /// The report on a run, or on some of its ranks.
 ///
@@ -156,12 +159,25 @@ fn in_detail<T>(
         ),
         None => open.reach_left_out(),
     };
+    let left_over = match whole {
+        Some(trace) if view.stretch.is_none() => {
+            let (made, failed) = handles::read_made(&open.files.databases);
+            open.read_in_part("what was made and never freed is not read", failed);
+            Some(find_left_over(trace, &made, ranks, &mut open.symbols))
+        }
+        _ => None,
+    };
     let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     // of what was summed up the replay would make computation
     let replayed = replayed.filter(|trace| !trace.is_summarized());
-    let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
+    let replays = replayed.and_then(|trace| Some((trace, bounds(trace, &reference, &thresholds)?)));
+    let relies_on_buffering = replays.as_ref().and_then(|(trace, replays)| {
+        let outcome = replays.unbuffered.as_ref()?;
+        relies_on_buffering(trace, outcome, &thresholds, &mut open.symbols)
+    });
+    let bounds = replays.map(|(_, replays)| replays.bounds);
     let is_injected = injection.is_some() || open.is_injection_left_out();
     let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
     let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed };
@@ -176,7 +192,9 @@ fn in_detail<T>(
         regions: RegionRow::all(&steps, trace),
         injection,
         reach,
+        left_over,
         bounds,
+        relies_on_buffering,
         is_too_large_to_replay,
         advice,
     };

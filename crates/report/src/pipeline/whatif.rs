@@ -2,6 +2,7 @@
 
 use anyhow::{bail, Result};
 
+use super::collective_sites::find_collective_sites;
 use super::OpenRun;
 use crate::cvars;
 use lapscope_advise::problem::module_problems;
@@ -41,6 +42,9 @@ pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let thresholds = Thresholds::find(&trace, &reference, &[], declared);
     let room = room(open, &trace, &reference, &thresholds, asked)?;
+    let swept = asked.sweeps.iter().flat_map(|sweep| &sweep.points).map(|point| &point.scenario);
+    let all = asked.scenarios.iter().chain(swept);
+    let collective_sites = find_collective_sites(&trace, all, &mut open.symbols)?;
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
     let progress = Progress::new("replaying");
@@ -49,6 +53,7 @@ pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let injected = Injected::of_files(&files, &trace);
     let mut replayer = Replayer::new(trace, reference, &thresholds, injected.as_deref());
     replayer.room = room;
+    replayer.collective_sites = collective_sites;
     let steps = replayer.program.steps() as u64;
     progress.expect(steps * replays as u64);
     let name = open.name();

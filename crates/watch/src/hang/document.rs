@@ -36,6 +36,8 @@ pub enum VerdictKind {
     Polls,
     Asleep,
     Computes,
+    /// In MPI_Finalize with requests under way.
+    Unfinished,
     Slow,
     Progress,
     Ended,

@@ -98,10 +98,15 @@ impl<'a> Job<'a> {
     /// Whether it waits in MPI_Finalize for the others, or did when what ended it ended all.
     pub fn is_finalizing(&self, at: usize) -> bool {
         let rank = self.rank(at);
+        (rank.condition == Condition::Finalizing && self.sleeps_within(at).is_none())
+            || (self.ended_with_all(at) && self.is_inside_finalize(at))
+    }
+
+    /// Whether that is the last call on record, however the rank ended.
+    pub fn is_inside_finalize(&self, at: usize) -> bool {
         let is_finalize = |it: &OpenCall| self.call(it.operation.call).name == "MPI_Finalize";
         let is_inside = |it: &ThreadState| it.open.as_ref().is_some_and(is_finalize);
-        (rank.condition == Condition::Finalizing && self.sleeps_within(at).is_none())
-            || (self.ended_with_all(at) && rank.threads.iter().any(is_inside))
+        self.rank(at).threads.iter().any(is_inside)
     }
 
     /// Whether what ended it ended all, so that it is not the reason for that.

@@ -43,6 +43,8 @@ fn a_standard_send_that_has_not_returned_needs_its_receiver() {
     state.inside(0, operation("MPI_Send", 1, 5, 20));
     state.inside(1, operation("MPI_Send", 0, 5, 20));
     assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
+    let sentence = verdict(&state).verdict.sentence;
+    assert!(sentence.contains("MPI_Sendrecv, or MPI_Irecv before the send"), "{sentence}");
 }
 
 #[test]
@@ -259,6 +261,54 @@ fn a_rank_in_finalize_has_left() {
     assert_ne!(kind(&state).0, VerdictKind::Left);
     state.inside(2, operation("MPI_Finalize", -3, -3, 9));
     assert_eq!(kind(&state), (VerdictKind::Left, true));
+}
+
+#[test]
+fn requests_left_in_finalize_are_named() {
+    let mut state = job(2);
+    for rank in 0..2 {
+        state.inside(rank, operation("MPI_Finalize", -3, -3, 9));
+        state.is(rank, Condition::Finalizing);
+    }
+    assert_eq!(kind(&state), (VerdictKind::Slow, false));
+    state.posted(0, OpenOperation { bytes: 64, ..operation("MPI_Isend", 1, 5, 20) });
+    let found = verdict(&state).verdict;
+    assert_eq!((found.kind, found.certain), (VerdictKind::Unfinished, true));
+    assert_eq!(
+        found.sentence,
+        "Rank 0 is inside MPI_Finalize with requests of its own under way: MPI_Isend to rank 1, tag 5, 64 bytes (main x.c:20). \
+         MPI_Finalize may wait for them for ever, or crash: complete all requests before."
+    );
+    // others are waited for first
+    state.is(1, Condition::Runs);
+    state.ranks[1].threads = vec![thread(0)];
+    let diagnosis = verdict(&state);
+    assert_eq!(diagnosis.verdict.kind, VerdictKind::Computes);
+    assert!(diagnosis.further.iter().any(|it| it.kind == VerdictKind::Unfinished));
+}
+
+#[test]
+fn a_crash_in_finalize_is_said() {
+    let mut state = job(2);
+    state.is(0, Condition::Finalized);
+    state.inside(1, operation("MPI_Finalize", -3, -3, 9));
+    state.is(1, Condition::Killed);
+    let found = diagnose(&state, &state, &mut Lines).verdict;
+    assert_eq!((found.kind, found.ranks.len()), (VerdictKind::Dead, 1));
+    assert_eq!(
+        found.sentence,
+        "Rank 1 was inside MPI_Finalize when the job ended: it crashed there, or was ended from outside."
+    );
+    state.posted(1, operation("MPI_Irecv", 0, 5, 20));
+    let found = diagnose(&state, &state, &mut Lines).verdict;
+    assert_eq!(found.kind, VerdictKind::Unfinished);
+    assert!(found.sentence.contains("MPI_Irecv from rank 0, tag 5"), "{}", found.sentence);
+    // while the other runs it is dead
+    state.inside(0, operation("MPI_Finalize", -3, -3, 9));
+    state.is(0, Condition::Finalizing);
+    let found = verdict(&state).verdict;
+    assert_eq!(found.kind, VerdictKind::Dead);
+    assert!(found.sentence.contains("with requests of its own under way"), "{}", found.sentence);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The root is said before the circle: who waits for a dead rank, for a message with another tag, or in a collective
 //! that the others do not call, is in a circle, too, often with all other ranks.
 
+mod finalize;
 mod outside;
 mod sentence;
 mod standing;
@@ -40,6 +41,9 @@ pub fn verdicts(found: &HangEvidence<'_>, words: &mut Words<'_>) -> (Vec<Verdict
     }
     let stands = !verdicts.is_empty();
     verdicts.extend(outside::verdicts(found, stands, words));
+    if !has_progressed {
+        verdicts.extend(finalize::verdict_there(job, words));
+    }
     if has_progressed {
         verdicts.push(progress(job));
     } else if verdicts.is_empty() {

@@ -10,10 +10,12 @@ use super::super::graph::{Freedom, Need, Target};
 use super::super::needs::{Reason, Why};
 use super::super::words::Words;
 use super::super::HangEvidence;
+use super::finalize;
 use super::sentence::{capital, other_threads, verdict};
-use lapscope_data::model::Rank;
+use lapscope_data::model::{Mode, Rank};
 use lapscope_data::state::Condition;
 use lapscope_data::text::plural;
+use lapscope_data::text::units::bytes;
 
 /// Verdicts of one kind that are said one by one.
 const MOST: usize = 4;
@@ -104,9 +106,13 @@ fn gone(
         Some(open) => format!("inside {}", words.operation(&open.operation)),
         None => words.last(speaker.and_then(|it| it.last)),
     };
+    let left = match kind {
+        VerdictKind::Dead => finalize::left_under_way(found.job, first, words),
+        _ => String::new(),
+    };
     let waits = first_of(found, &cause.waiters, words);
     let sentence = format!(
-        "{}{} {what} ({last}), and will never do what the others wait for: {waits}.",
+        "{}{} {what} ({last}{left}), and will never do what the others wait for: {waits}.",
         perhaps(certain),
         capital(&who)
     );
@@ -238,11 +244,33 @@ fn circle(
     }
     sentence += &behind(causes, involved.len(), standing.len());
     sentence += &unless(found, involved, words);
+    if kind == VerdictKind::Deadlock {
+        sentence += &cure_of_sends(found, circle);
+    }
     let ranks = if causes.circles.len() > 1 { &standing } else { involved };
     let mut verdict = verdict(found.job, kind, certain, sentence, ranks);
     verdict.cycle = edges;
     verdict.candidates = of_circle(found, circle, words);
     Some(verdict)
+}
+
+/// Why a circle of standard sends is one, and what ends it. Where receives are in it other things may be wrong.
+fn cure_of_sends(found: &HangEvidence<'_>, circle: &[WaitStep]) -> String {
+    let sent = |step: &WaitStep| {
+        let operation = found.job.operation(step.1.why.place)?;
+        let is_standard = found.job.told_by(operation).mode == Some(Mode::Standard);
+        (step.1.why.reason == Reason::Send && is_standard).then_some(operation.bytes)
+    };
+    let Some(sizes) = circle.iter().map(sent).collect::<Option<Vec<u64>>>() else {
+        return String::new();
+    };
+    // not known of calls that have not returned
+    let known = sizes.iter().filter(|&&size| size > 0).min();
+    let size = known.map_or(String::new(), |&size| format!(" of {}", bytes(size)));
+    format!(
+        " MPI does not keep these messages{size}, as it does smaller ones: MPI_Sendrecv, or MPI_Irecv before the send, ends the circle at \
+         every size."
+    )
 }
 
 /// Whose thread makes it a perhaps: it sleeps in a system call that others may end.

@@ -1,0 +1,73 @@
+//! What reports say of programs that go on only because MPI keeps their messages, and that they say nothing of others.
+
+use std::path::PathBuf;
+
+use lapscope_tests::build::{self, Binding};
+use lapscope_tests::launch::{place, try_lapscope, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::{answer, say};
+use serde_json::Value;
+
+const UNSAFE: &[&str] = &["send_first", "wait_for_send_first", "barrier_between"];
+const SAFE: &[&str] = &[
+    "sendrecv",
+    "receive_posted_first",
+    "all_together",
+    "one_receives_first",
+    "buffered",
+    "tests_between",
+    "any_source",
+    "two_threads",
+];
+
+fn relies(mpi: &Mpi, ranks: u32, program: PathBuf, arguments: &[&str]) -> Value {
+    let place = place();
+    let job = Job::new(mpi, ranks, program, Form::Preload, place.path()).args(arguments);
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    // shares of ranks of several threads may exceed 1, which `ask` would not have
+    let run = job.run_directory();
+    let printed =
+        try_lapscope(["report".as_ref(), "--format".as_ref(), "json".as_ref(), run.as_os_str()]);
+    let report: Value =
+        serde_json::from_str(&printed.unwrap_or_else(|it| panic!("{it}"))).expect("JSON");
+    assert!(report["bounds"]["identity_ns"].is_i64(), "it is not replayed: {arguments:?}");
+    report["relies_on_buffering"].clone()
+}
+
+#[test]
+fn sends_before_receives_are_named_and_nothing_that_is_safe() {
+    for mpi in mpi::debian() {
+        let program = build::app(mpi, "buffering");
+        for ranks in [2, 3] {
+            for name in UNSAFE {
+                let found = relies(mpi, ranks, program.clone(), &[name]);
+                let says = answer::text(&found, "says");
+                say!("{} {ranks} {name}: {says}", mpi.name);
+                assert_eq!(found["bytes"], 512, "{name}: {found:#}");
+                let least = if *name == "barrier_between" { 2 } else { ranks as usize };
+                assert_eq!(answer::rows(&found, "cycle").len(), least, "{name}: {found:#}");
+                assert!(says.contains(name) && says.contains("MPI_Irecv"), "{name}: {says}");
+            }
+            for name in SAFE {
+                let found = relies(mpi, ranks, program.clone(), &[name]);
+                assert_eq!(found, Value::Null, "{} {ranks} {name}", mpi.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_ring_in_fortran_is_named() {
+    for mpi in mpi::debian() {
+        if !build::has_fortran(mpi, Binding::Header) {
+            continue;
+        }
+        let program = build::fortran(mpi, "fortran_unsafe", Binding::Header, &[]);
+        let found = relies(mpi, 3, program, &[]);
+        let says = answer::text(&found, "says");
+        say!("{}: {says}", mpi.name);
+        assert_eq!(answer::rows(&found, "cycle").len(), 3, "{found:#}");
+        assert!(says.contains("exchange fortran_unsafe.f90"), "{says}");
+    }
+}

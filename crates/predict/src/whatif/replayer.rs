@@ -121,6 +121,17 @@ impl Replayer {
         self.fitted.network.with(scenario, self.has_network())
     }
 
+    /// Whether all that a scenario changes is that messages take less.
+    pub fn is_quicker_alone(&self, scenario: &Scenario) -> bool {
+        let besides = Scenario { latency: None, bandwidth: None, ..scenario.clone() };
+        let (own, other) = (&self.fitted.network.localities, self.network(scenario).localities);
+        besides.is_identity()
+            && !scenario.is_identity()
+            && own.iter().zip(&other).all(|(own, other)| {
+                other.latency <= own.latency && other.gap_per_byte <= own.gap_per_byte
+            })
+    }
+
     /// The program with its calls where a scenario has them, and sentences about that; `None`: it changes none.
     pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<String>)> {
         let asked =

@@ -201,6 +201,8 @@ pub struct Advice {
     pub everywhere: bool,
     /// Ranks of the run.
     pub of_ranks: usize,
+    /// Whether all ranks that wait call MPI from several threads: what the others do meanwhile is not known.
+    pub threaded: bool,
     /// The run replayed with this cure; `None`: not known.
     pub replay: Option<Replay>,
     /// Where waits for ranks began that were inside MPI themselves.

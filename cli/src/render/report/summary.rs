@@ -104,6 +104,10 @@ fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, S
     lines.extend(progress.map(|text| ("Best progress", text)));
     lines.extend(network.map(|text| ("Best network", text)));
     if let Some((_, last)) = lines.last_mut() {
+        if bounds.hands_out_work {
+            *last += " Each rank keeps the work that it had: what a counter in a window hands out may go elsewhere then, and more be \
+                      gained.";
+        }
         *last += " ";
         *last += &as_it_was(bounds);
         if bounds.rests_on_waits {
@@ -261,6 +265,9 @@ fn by_even_work(advice: &Advice) -> String {
             "At most {} of the run time, and nothing by even work: how much the order costs is not known",
             percent(advice.share_at_most())
         ),
+        None if advice.threaded => {
+            format!("Not known: {} of the run time at most, where no other thread computes", percent(most))
+        }
         _ => format!("At most {} of the run time, by even work alone", percent(most)),
     }
 }

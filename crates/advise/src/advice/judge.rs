@@ -227,6 +227,9 @@ impl Judge<'_> {
         let change = named.map(|(site, all)| self.place(site, all)).collect();
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
+        let is_threaded = |&rank: &u32| self.trace.ranks[rank as usize].threads.count() > 1;
+        let threaded = !waiting_ranks.is_empty() && waiting_ranks.iter().all(is_threaded);
+        let replay = self.setting.replayed.for_cure(cure);
         let mut advice = Advice {
             cure,
             helps: cure.helps(),
@@ -244,7 +247,9 @@ impl Judge<'_> {
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
-            replay: self.setting.replayed.for_cure(cure),
+            threaded,
+            // even work and waits are those of a rank, not of its threads
+            replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
             sentence: String::new(),

@@ -246,6 +246,12 @@ fn partner_late(advice: &Advice) -> String {
         let began = known.map(began).unwrap_or_default();
         return format!("{at} waits for {whom}, inside MPI for {inside} of that time{began}.");
     }
+    if advice.threaded {
+        return format!(
+            "{at} waits for {whom}, which come{s} late from computing, in one of several threads: where others of its rank do the \
+             work meanwhile, that wait costs nothing; where they do not, the work is uneven."
+        );
+    }
     if advice.is_order() {
         return format!(
             "{at} waits for {whom}, which come{s} late from computing, though all compute equally long: replayed with even work \

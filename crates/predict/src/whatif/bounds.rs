@@ -39,6 +39,9 @@ pub struct RunTimeBounds {
     pub balanced_load_ns: Option<Nanos>,
     /// Whether the times of messages are fitted to the waits alone; then the run may become faster than these two.
     pub rests_on_waits: bool,
+    /// Whether ranks fetch from a counter in a window, as programs do that hand out work while they run: in a replay each rank has
+    /// the work that it had.
+    pub hands_out_work: bool,
 }
 
 /// What a report has replayed.
@@ -115,6 +118,7 @@ pub fn bounds(
         ideal_network_ns: moved(&ideal_network()),
         balanced_load_ns: predicted(&balanced_load()),
         rests_on_waits: fitted.rests_on_waits(),
+        hands_out_work: hands_out_work(trace),
     };
     Some(ReportReplays { bounds, unbuffered })
 }
@@ -126,6 +130,13 @@ fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
         let is_collective = operation.is_request && operation.direction == Direction::Collective;
         (is_collective || operation.kind == Kind::Rma) && is_replayed(trace, endpoint, operation)
     })
+}
+
+fn hands_out_work(trace: &Trace) -> bool {
+    let operations = || trace.ranks.iter().flat_map(|rank| &rank.operations);
+    let is_fetch = |name: &str| matches!(name, "MPI_Fetch_and_op" | "MPI_Compare_and_swap");
+    operations()
+        .any(|operation| operation.kind == Kind::Rma && is_fetch(&trace.call_of(operation).name))
 }
 
 impl RunTimeBounds {

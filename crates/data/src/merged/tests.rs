@@ -176,3 +176,20 @@ fn different_runs_and_ranks_twice_are_refused() {
     assert!(refused(file(other.path(), 1, 1, "k")).contains("different runs"));
     assert!(refused(file(other.path(), 0, 1, "j")).contains("rank 0 is in another"));
 }
+
+#[test]
+fn what_came_after_a_file_was_written_is_null_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [0, 1].map(|rank| file(directory.path(), rank, 1, "j"));
+    let old = Connection::open(&files[1]).unwrap();
+    old.execute_batch("ALTER TABLE rank DROP COLUMN spool_bytes").unwrap();
+    let bytes = |connection: &Connection| -> Vec<Option<i64>> {
+        let mut statement =
+            connection.prepare("SELECT spool_bytes FROM rank ORDER BY rank").unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    for (files, expected) in [(&files[..], vec![Some(0), None]), (&files[1..], vec![None])] {
+        assert_eq!(bytes(&open_together(files, &|_| (), &|_| ()).unwrap().connection), expected);
+    }
+}

@@ -181,15 +181,23 @@ fn different_runs_and_ranks_twice_are_refused() {
 fn what_came_after_a_file_was_written_is_null_in_it() {
     let directory = tempfile::tempdir().unwrap();
     let files = [0, 1].map(|rank| file(directory.path(), rank, 1, "j"));
+    for file in &files {
+        let file = Connection::open(file).unwrap();
+        let row = "INSERT INTO processor SELECT rank, 1, 0, 0, 0, 1, 1, 4096 FROM rank";
+        file.execute(row, []).unwrap();
+    }
     let old = Connection::open(&files[1]).unwrap();
-    old.execute_batch("ALTER TABLE rank DROP COLUMN spool_bytes").unwrap();
-    let bytes = |connection: &Connection| -> Vec<Option<i64>> {
-        let mut statement =
-            connection.prepare("SELECT spool_bytes FROM rank ORDER BY rank").unwrap();
+    old.execute_batch("ALTER TABLE processor DROP COLUMN peak_memory_bytes").unwrap();
+    let memory = |connection: &Connection| -> Vec<Option<i64>> {
+        let sql = "SELECT peak_memory_bytes FROM processor ORDER BY rank";
+        let mut statement = connection.prepare(sql).unwrap();
         let rows = statement.query_map([], |row| row.get(0)).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     };
-    for (files, expected) in [(&files[..], vec![Some(0), None]), (&files[1..], vec![None])] {
-        assert_eq!(bytes(&open_together(files, &|_| (), &|_| ()).unwrap().connection), expected);
-    }
+    let together = |files: &[PathBuf]| open_together(files, &|_| (), &|_| ()).unwrap().connection;
+    assert_eq!(memory(&together(&files)), [Some(4096), None]);
+    assert_eq!(memory(&together(&files[1..])), [None]);
+    let all = directory.path().join("all.db");
+    assert!(merge(&files, &all, &|_| ()).unwrap().is_empty());
+    assert_eq!(memory(&Database::open(&all).unwrap().connection), [Some(4096), None]);
 }

@@ -159,6 +159,22 @@ static void test_ends(void)
     }
 }
 
+/* Older recorders say nothing of memory. */
+static void test_processor(void)
+{
+    static const char *const texts[] = {"900\t50\t3\t1\t4\t8\t65536", "900\t50\t3\t1\t4\t8"},
+                      *const expected[] = {"900|50|3|1|4|8|65536\n", "900|50|3|1|4|8|NULL\n"};
+    for (int i = 0; i < 2; i++) {
+        struct spool_builder b;
+        build_spool(&b);
+        build_meta(&b, build_chunk(&b, SPOOL_CHUNK_STREAM, 0, SPOOL_CHUNK_ALIGN, 1000), "processor", texts[i]);
+        CHECK_EQUAL(convert(&b), 0);
+        CHECK_TEXT(rows("SELECT run_ns, wait_ns, switches, preemptions, allowed, online, peak_memory_bytes FROM processor"),
+                   expected[i]);
+        build_free(&b);
+    }
+}
+
 /* Killed behind MPI_Finalize is not killed, within it is. */
 static void test_killed_at_the_end(void)
 {
@@ -458,6 +474,7 @@ int main(void)
     test_sample();
     test_finalized();
     test_ends();
+    test_processor();
     test_killed_at_the_end();
     test_clocks();
     test_long_run();

@@ -13,7 +13,7 @@ use crate::db::check;
 use crate::db::ids::Ends;
 use crate::db::{guard, Database, DbError, FileDefinitions};
 use crate::model::{Rank, RankInfo};
-use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
+use crate::schema::{self, ColumnsThere, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
 use crate::store;
 
 mod kept;
@@ -185,8 +185,9 @@ fn copy(
     progress: &dyn Fn(u64),
 ) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN")?;
+    let there = schema::columns_there(connection, "source")?;
     for table in tables {
-        progress(copy_table(connection, table, offsets)?);
+        progress(copy_table(connection, table, offsets, &there)?);
     }
     check::ends_agree(connection, "source")
 }
@@ -196,6 +197,7 @@ fn copy_table(
     connection: &Connection,
     table: &Relation,
     offsets: &Offsets,
+    columns_there: &ColumnsThere,
 ) -> rusqlite::Result<u64> {
     let name = table.name.as_str();
     let source = format!("source.{name}");
@@ -216,7 +218,7 @@ fn copy_table(
         "{verb} INTO main.{name} ({into}) SELECT {from} FROM {source} WHERE {valid}",
         verb = if is_shared { "INSERT OR IGNORE" } else { "INSERT" },
         into = columns.join(", "),
-        from = offsets.select_list(name, &columns),
+        from = offsets.select_list(name, &columns, columns_there),
         valid = check::valid_row(connection, "source", name)?,
     );
     let copied = connection.execute(&sql, [])? as i64;

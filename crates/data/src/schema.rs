@@ -1,9 +1,12 @@
 //! The schema as the command line knows it: its text, the comments in it, and which columns are ids of what. The last
 //! is what it takes to put the files of several ranks side by side: each numbers its rows from 1.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::Connection;
 use serde::Serialize;
 
+use crate::db::rules::{BIG_TABLES, TABLES};
 use crate::model::bounds::MOST_ROWS;
 
 /// Made from `schema/tables.def`.
@@ -68,9 +71,12 @@ impl Offsets {
         Offsets { rank, ..self }
     }
 
-    /// The columns of `relation` as a SELECT list that adds the offsets.
-    pub fn select_list(&self, relation: &str, columns: &[String]) -> String {
+    /// The columns of `relation` as a SELECT list that adds the offsets; NULL for those that are not `there`.
+    pub fn select_list(&self, relation: &str, columns: &[String], there: &ColumnsThere) -> String {
         let one = |column: &String| {
+            if there.get(relation).is_some_and(|there| !there.contains(column)) {
+                return format!("NULL AS {column}");
+            }
             let offset = match target(relation, column) {
                 Some(table) => self.ids[table],
                 None if column == "rank" => self.rank,
@@ -83,6 +89,29 @@ impl Offsets {
         };
         columns.iter().map(one).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// By table the columns that a file has.
+pub type ColumnsThere = HashMap<String, HashSet<String>>;
+
+/// Of the file that is `schema` of `connection`: one that was written before a column came lacks it.
+///
+/// # Errors
+/// What SQLite says of its schema.
+pub fn columns_there(connection: &Connection, schema: &str) -> rusqlite::Result<ColumnsThere> {
+    let tables = TABLES.iter().chain(BIG_TABLES).map(|(name, _)| format!("('{name}')"));
+    let sql = format!(
+        "SELECT of.column1, lower(x.name) FROM (VALUES {}) of, pragma_table_info(of.column1, '{schema}') x",
+        tables.collect::<Vec<_>>().join(", ")
+    );
+    let mut there = ColumnsThere::new();
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (table, column): (String, String) = (row.get(0)?, row.get(1)?);
+        there.entry(table).or_default().insert(column);
+    }
+    Ok(there)
 }
 
 /// A table or view, with what the schema says of it.
@@ -216,7 +245,7 @@ mod tests {
         let offsets = Offsets::default().behind(&connection, "main").unwrap();
         let columns = ["rank", "call_path_id", "count"].map(String::from);
         assert_eq!(
-            offsets.select_list("tally", &columns),
+            offsets.select_list("tally", &columns, &ColumnsThere::new()),
             "rank, call_path_id + 7 AS call_path_id, count"
         );
     }

@@ -17,7 +17,7 @@
 
 struct share {
     long long run_ns, wait_ns; /* Documentation/scheduler/sched-stats.rst: /proc/PID/schedstat */
-    long long switches, preemptions;
+    long long switches, preemptions, peak_memory_kib;
 };
 
 static struct share begun;
@@ -77,6 +77,7 @@ static int read_share(struct share *share)
         close(status);
     share->switches = number_behind(text, "\nvoluntary_ctxt_switches:");
     share->preemptions = number_behind(text, "\nnonvoluntary_ctxt_switches:");
+    share->peak_memory_kib = number_behind(text, "\nVmHWM:");
     return 1;
 }
 
@@ -133,9 +134,9 @@ void processor_define(struct thread *t)
     int saved_errno = errno, cancel_state = uncancelled_begin();
     processor_look(t, clock_now());
     if (thread_id && read_share(&now)) {
-        snprintf(text, sizeof text, "%lld\t%lld\t%lld\t%lld\t%d\t%ld", now.run_ns - begun.run_ns, now.wait_ns - begun.wait_ns,
+        snprintf(text, sizeof text, "%lld\t%lld\t%lld\t%lld\t%d\t%ld\t%lld", now.run_ns - begun.run_ns, now.wait_ns - begun.wait_ns,
                  now.switches - begun.switches, now.preemptions - begun.preemptions, allowed_processors(),
-                 sysconf(_SC_NPROCESSORS_ONLN));
+                 sysconf(_SC_NPROCESSORS_ONLN), now.peak_memory_kib << 10);
         spool_define_meta(&t->stream, "processor", text);
         thread_id = 0; /* once */
     }

@@ -19,7 +19,7 @@ void processor_look(struct thread *t, uint64_t now);
 
 /* Defines "processor": what that thread has got since, nanoseconds on a processor and nanoseconds able to run without
  * one, how often it let go of it and how often it was taken away, how many processors it may use and how many there
- * are, with tabs between them. MPI_Finalize is about to begin. Nothing where the kernel does not tell. */
+ * are, and the most memory in bytes that its process had, with tabs between them. MPI_Finalize is about to begin. Nothing where the kernel does not tell. */
 void processor_define(struct thread *t);
 
 #endif

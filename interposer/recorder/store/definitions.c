@@ -30,17 +30,17 @@ static int64_t field_number(const char *text, size_t bytes)
     return value <= SPOOL_LONGEST_NS ? value : -1;
 }
 
-/* Numbers. */
+/* Numbers. Older recorders say nothing of the last. */
 static void store_processor(struct store_tables *tables, const struct meta_definition *meta)
 {
-    enum { FIELDS = 6 };
+    enum { PEAK_MEMORY = 6, FIELDS };
     const char *texts[FIELDS];
     size_t bytes[FIELDS];
     spool_meta_fields(meta, texts, bytes, FIELDS);
     store_integer(tables, STORE_PROCESSOR, COLUMN_PROCESSOR_RANK, tables->rank);
     for (int i = 0; i < FIELDS; i++) {
         int64_t value = field_number(texts[i], bytes[i]);
-        store_integer(tables, STORE_PROCESSOR, i + 2, value > 0 ? value : 0);
+        store_integer_or_null(tables, STORE_PROCESSOR, i + 2, value > 0 || i != PEAK_MEMORY, value > 0 ? value : 0);
     }
     store_run(tables, STORE_PROCESSOR);
 }

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::merge;
 use crate::db::{Database, DbError, USER_VERSION};
+use crate::schema::SCHEMA_SQL;
 
 /// Copies that nobody asked for so long go when the next one is made.
 const UNUSED: Duration = Duration::from_secs(24 * 3600);
@@ -75,7 +76,7 @@ fn shelf() -> Option<PathBuf> {
 /// The name for files as they are now: one that is written to, or replaced, makes another name.
 fn name(files: &[PathBuf]) -> Option<String> {
     let mut hasher = DefaultHasher::new();
-    (USER_VERSION, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    (USER_VERSION, env!("CARGO_PKG_VERSION"), SCHEMA_SQL).hash(&mut hasher);
     for path in files {
         let facts = fs::metadata(path).ok()?;
         let is = [facts.dev(), facts.ino(), facts.size()];

@@ -176,3 +176,28 @@ fn different_runs_and_ranks_twice_are_refused() {
     assert!(refused(file(other.path(), 1, 1, "k")).contains("different runs"));
     assert!(refused(file(other.path(), 0, 1, "j")).contains("rank 0 is in another"));
 }
+
+#[test]
+fn what_came_after_a_file_was_written_is_null_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [0, 1].map(|rank| file(directory.path(), rank, 1, "j"));
+    for file in &files {
+        let file = Connection::open(file).unwrap();
+        let row = "INSERT INTO processor SELECT rank, 1, 0, 0, 0, 1, 1, 4096 FROM rank";
+        file.execute(row, []).unwrap();
+    }
+    let old = Connection::open(&files[1]).unwrap();
+    old.execute_batch("ALTER TABLE processor DROP COLUMN peak_memory_bytes").unwrap();
+    let memory = |connection: &Connection| -> Vec<Option<i64>> {
+        let sql = "SELECT peak_memory_bytes FROM processor ORDER BY rank";
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    let together = |files: &[PathBuf]| open_together(files, &|_| (), &|_| ()).unwrap().connection;
+    assert_eq!(memory(&together(&files)), [Some(4096), None]);
+    assert_eq!(memory(&together(&files[1..])), [None]);
+    let all = directory.path().join("all.db");
+    assert!(merge(&files, &all, &|_| ()).unwrap().is_empty());
+    assert_eq!(memory(&Database::open(&all).unwrap().connection), [Some(4096), None]);
+}

@@ -1,5 +1,6 @@
 //! Several files as one database without a copy: side by side, under views that look as one.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::limits::Limit;
@@ -37,6 +38,7 @@ pub fn open_together(
         let database = Database::open(file)?;
         let incomplete = rows_missing(&database.connection, "main", file).into_iter().collect();
         let connection = database.connection;
+        add_missing_columns(&connection)?;
         return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -59,6 +61,21 @@ pub fn open_together(
     Ok(Together { connection, left_out, incomplete: Vec::new(), _copy: goes_with })
 }
 
+/// Tables to which columns came after the file was written stand behind views that have them, with NULL.
+fn add_missing_columns(connection: &Connection) -> rusqlite::Result<()> {
+    let there = schema::columns_there(connection, "main")?;
+    for relation in schema::relations()? {
+        let (name, columns) = (&relation.name, relation.column_names());
+        let lacks = |has: &HashSet<String>| columns.iter().any(|column| !has.contains(column));
+        if there.get(name).is_some_and(lacks) {
+            let list = Offsets::default().select_list(name, &columns, &there);
+            let sql = format!("CREATE TEMP VIEW {name} AS SELECT {list} FROM main.{name}");
+            connection.execute_batch(&sql)?;
+        }
+    }
+    Ok(())
+}
+
 /// Why a file has fewer rows than it should. It is shown all the same: a query is how one looks at what is wrong.
 fn rows_missing(connection: &Connection, schema: &str, path: &Path) -> Option<DbError> {
     complete_file(connection, schema).err().map(DbError::reading(path))
@@ -72,7 +89,7 @@ fn side_by_side(connection: &Connection, files: &[PathBuf], ranks: &[i64]) -> an
     for (index, (path, &rank)) in files.iter().zip(ranks).enumerate() {
         let name = format!("file{index}");
         attach(connection, path, &name)?;
-        offsets.push(next.with_rank(rank));
+        offsets.push((next.with_rank(rank), schema::columns_there(connection, &name)?));
         next = next.behind(connection, &name)?;
     }
     for relation in schema::relations()? {
@@ -82,8 +99,8 @@ fn side_by_side(connection: &Connection, files: &[PathBuf], ranks: &[i64]) -> an
             .iter()
             .enumerate()
             .take(if is_shared { 1 } else { files.len() })
-            .map(|(index, offsets)| {
-                let list = offsets.select_list(&relation.name, &columns);
+            .map(|(index, (offsets, there))| {
+                let list = offsets.select_list(&relation.name, &columns, there);
                 format!("SELECT {list} FROM file{index}.{}", relation.name)
             })
             .collect();

@@ -73,13 +73,28 @@ pub struct ReferenceArgs {
     pub reference: Option<String>,
 }
 
+/// Of commands that can be asked for some ranks.
+#[derive(Debug, Args)]
+pub struct RanksArgs {
+    /// Only these ranks (of thresholds what they sent), as 0-15,64 or, of spawned processes, WORLD:RANK, 2:0-3
+    #[arg(long = "ranks", alias = "rank", value_name = "LIST")]
+    lists: Vec<RankList>,
+}
+
+impl RanksArgs {
+    /// One by one; none: all of them.
+    pub fn chosen(&self) -> Vec<Rank> {
+        self.lists.iter().flat_map(RankList::ranks).collect()
+    }
+}
+
 /// Of commands that say of many ranks how these differ.
 #[derive(Debug, Args)]
 pub struct ListedArgs {
     /// A line for each rank, or for those of LIST, as 0-15,64,2:0-3, however many there are [default: above 32 ranks how they
     /// differ]
     #[arg(
-        long = "ranks",
+        long = "each-rank",
         value_name = "LIST",
         num_args = 0..=1,
         require_equals = true,
@@ -147,6 +162,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     #[command(name = lapscope_bench::doctor::ASK_COMMAND, hide = true)]
     AskMpi(AskMpiArgs),
+    #[command(hide = true)]
     Part(PartArgs),
     Help(HelpArgs),
     Manual(ManualArgs),
@@ -236,7 +252,7 @@ explains the words.
 
 Examples:
   lapscope report                       the newest run in this directory
-  lapscope report --ranks=0-15,64       and a line for each of these ranks
+  lapscope report --ranks 0-15,64       of these ranks alone
   lapscope report --format json runs/a | jq '.advice[].sentence'")]
 pub struct ReportArgs {
     #[command(flatten)]
@@ -245,16 +261,15 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub times: ReferenceArgs,
 
-    /// Call sites shown; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = REPORTED_SITES)]
-    pub top: usize,
+    /// Call sites shown; 0 shows all [default: 10; all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
 
     #[arg(long, value_enum, default_value_t)]
     pub sort: SiteOrder,
 
-    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     #[command(flatten)]
     pub ranked: ListedArgs,
@@ -280,16 +295,15 @@ pub struct SitesArgs {
     #[command(flatten)]
     pub read: ReadArgs,
 
-    /// Call sites shown; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
+    /// Call sites shown; 0 shows all [default: 20; all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
 
     #[arg(long, value_enum, default_value_t)]
     pub sort: SiteOrder,
 
-    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     /// Only this MPI call (MPI_Isend, or isend); may be given several times
     #[arg(long = "call", value_name = "NAME")]
@@ -316,22 +330,21 @@ pub struct SitesArgs {
 Examples:
   lapscope requests --top 5
   lapscope requests --kind send --min-bytes 64k --sort post
-  lapscope requests --rank 0 --peer 1 --top 0 --format csv > requests.csv")]
+  lapscope requests --ranks 0 --peer 1 --format csv > requests.csv")]
 pub struct RequestsArgs {
     #[command(flatten)]
     pub read: ReadArgs,
 
-    /// Requests shown; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
+    /// Requests shown; 0 shows all [default: 20; all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
 
-    /// [default: completion; with --top 0, but for text: stored]
+    /// [default: completion; of all requests in JSON and CSV: stored]
     #[arg(long, value_enum)]
     pub sort: Option<RequestOrder>,
 
-    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     /// Only this MPI call (MPI_Isend, or isend); may be given several times
     #[arg(long = "call", value_name = "NAME")]
@@ -344,6 +357,7 @@ pub struct RequestsArgs {
     #[arg(long, value_name = "RANK")]
     pub peer: Option<Rank>,
 
+    /// Only with this tag
     #[arg(long, value_name = "TAG", allow_negative_numbers = true)]
     pub tag: Option<i64>,
 
@@ -372,18 +386,17 @@ pub struct RequestsArgs {
 #[command(after_help = "\
 Examples:
   lapscope pending                      of a run that hung or crashed: what each rank was waiting for
-  lapscope pending --rank 3 runs/a")]
+  lapscope pending --ranks 3 runs/a")]
 pub struct PendingArgs {
     #[command(flatten)]
     pub read: ReadArgs,
 
-    /// Entries shown per rank; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
+    /// Entries shown per rank; 0 shows all [default: 20; all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
 
-    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     #[command(flatten)]
     pub ranked: ListedArgs,

@@ -84,6 +84,16 @@ impl Format {
         parser(|format| !format.is_table)
     }
 
+    pub fn is_json(self) -> bool {
+        self.0.name == json::FORMAT.name
+    }
+
+    /// How many entries are printed, 0 for all: programs that read get all of them unless somebody asks for fewer.
+    pub fn top(self, asked: Option<usize>, of_text: usize) -> usize {
+        let is_read = [json::FORMAT.name, csv::FORMAT.name].contains(&self.0.name);
+        asked.unwrap_or(if is_read { 0 } else { of_text })
+    }
+
     /// Whether rows go out as they come.
     pub fn streams(self) -> bool {
         self.0.streams

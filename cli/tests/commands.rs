@@ -96,3 +96,30 @@ fn help_explains_words_and_commands() {
     help(&[]).success().stdout(starts_with("How much"));
     help(&["word"]).code(2).stderr(contains("no help on 'word'; there is: terms, run"));
 }
+
+#[test]
+fn a_program_in_place_of_a_command_is_answered_with_how_to_record_it() {
+    for (typed, way) in [
+        (&["./app", "-n", "a b"][..], "lapscope run -- ./app -n 'a b'"),
+        (&["sh", "-c", "true"], "lapscope run -- sh -c true"),
+    ] {
+        bare(typed).assert().code(2).stderr(contains(way).and(contains("no command of lapscope")));
+    }
+    bare(&["repot"]).assert().code(2).stderr(contains("'report'"));
+}
+
+#[test]
+fn of_options_only_those_that_can_be_meant_are_guessed() {
+    let said = |assignment| bare(&["run", "--set", assignment, "--", "true"]).assert().code(2);
+    said("FOO=1").stderr(contains("no such option").and(contains("did you mean").not()));
+    said("MAX_MD=1").stderr(contains("did you mean LAPSCOPE_MAX_MB?"));
+}
+
+#[test]
+fn help_has_the_commands_by_what_they_are_for() {
+    let help = crate::fixture::printed(&mut bare(&["--help"]));
+    for heading in ["Record:", "Read:", "Ask:", "Change:", "Set up:", "Hand over:"] {
+        assert!(help.contains(&format!("\n{heading}\n")), "{heading}: {help}");
+    }
+    assert!(!help.contains("\n  part "), "{help}");
+}

@@ -108,7 +108,7 @@ fn only_a_page_is_replaced() {
 fn a_stretch_that_is_not_there_is_refused() {
     let run = small_run();
     for (asked, expected) in [
-        (&["--ranks", "7-9"][..], "none of these ranks; its last one is 1"),
+        (&["--timeline-ranks", "7-9"][..], "none of these ranks; its last one is 1"),
         (&["--from", "99"], "the run ends"),
         (&["--from", "2ms", "--to", "1ms"], "--to has to be the later one"),
         (&["--step", "3"], "--step"),

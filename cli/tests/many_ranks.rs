@@ -117,13 +117,13 @@ fn of_two_nodes() {
     let run = run(128, End::Finalize);
     let report = answer(run.path(), &["report", "."]);
     insta::assert_snapshot!("ranks_128", answer(run.path(), &["overlap", ".", "--by", "rank"]));
-    let listed = answer(run.path(), &["report", ".", "--ranks=0-1,25"]);
+    let listed = answer(run.path(), &["report", ".", "--each-rank=0-1,25"]);
     assert!(listed.contains("\n    25  n001"), "{listed}");
     assert!((3..=7).contains(&(lines(&listed) - lines(&report))), "{listed}");
-    let by_rank = answer(run.path(), &["overlap", ".", "--by=rank", "--ranks"]);
+    let by_rank = answer(run.path(), &["overlap", ".", "--by=rank", "--each-rank"]);
     assert_eq!(by_rank.matches("rank 127 ").count(), 1, "{by_rank}");
     insta::assert_snapshot!("report_128", report);
-    let refused = lapscope(run.path(), &["report", ".", "--ranks=3-1"]);
+    let refused = lapscope(run.path(), &["report", ".", "--each-rank=3-1"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("a stretch of ranks is as 0-15"));
 }
 
@@ -163,7 +163,7 @@ fn groups_as_json() {
 fn who_is_where_when_all_are_stuck() {
     let run = run(10_000, End::Stuck);
     insta::assert_snapshot!("pending_10000", answer(run.path(), &["pending", "."]));
-    let one = answer(run.path(), &["pending", ".", "--ranks=3"]);
+    let one = answer(run.path(), &["pending", ".", "--each-rank=3"]);
     assert!(one.contains("\nrank 3 on n001 was killed"), "{one}");
 }
 
@@ -212,7 +212,7 @@ fn who_the_dead_waited_for_is_named() {
         &hang["waits"][0],
         &hang["waits"][0]["on"][0],
     ]);
-    let text = answer(run.path(), &["hang", ".", "--ranks=3"]);
+    let text = answer(run.path(), &["hang", ".", "--each-rank=3"]);
     let sentence = "Rank 25 was outside of MPI when it was killed; the others waited for it";
     assert!(text.contains(&format!("VERDICT  perhaps: a rank is dead\n  {sentence}")), "{text}");
     assert!(text.contains("\n  rank 3 on n001, process"), "{text}");

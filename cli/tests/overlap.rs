@@ -221,7 +221,7 @@ fn ranks_are_chosen() {
         (1, &"MPI_Irecv".into())
     );
     let error = failure(run.path(), &["overlap", ".", "--rank", "5"]);
-    assert!(error.contains("--rank 5: . has ranks 0-1"), "{error}");
+    assert!(error.contains("--ranks 5: . has ranks 0-1"), "{error}");
 }
 
 #[test]

@@ -79,8 +79,13 @@ fn filters_that_match_nothing() {
     }
     for command in ["report", "sites", "requests", "overlap", "thresholds", "pending"] {
         let said = failure(&[command, ".", "--rank", "2"]);
-        assert_eq!(said, "lapscope: --rank 2: . has ranks 0-1\n", "{command}");
+        assert_eq!(said, "lapscope: --ranks 2: . has ranks 0-1\n", "{command}");
     }
+    // a list of them, and the name that the option had
+    let of =
+        |chosen: &[&str]| json(run.path(), &[&["report", "."], chosen].concat())["totals"].clone();
+    assert_eq!(of(&["--ranks", "0-1"]), of(&[]));
+    assert_eq!(of(&["--rank", "1"]), of(&["--ranks=1"]));
     let said = failure(&["requests", ".", "--peer", "7"]);
     assert!(said.contains("--peer 7: . has ranks 0-1"), "{said}");
 }

@@ -112,8 +112,8 @@ fn check_answers(run: &Path) {
         "{text}"
     );
     assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80));
-    let printed =
-        lapscope(["live".as_ref(), run.as_os_str(), "--once".as_ref(), "--json".as_ref()]);
+    let as_json = ["--once", "--format", "json"].map(AsRef::as_ref);
+    let printed = lapscope(["live".as_ref(), run.as_os_str()].into_iter().chain(as_json));
     let json: Value = serde_json::from_str(&printed).expect("a line of JSON");
     let rate = |key: &str| json["total"][key].as_f64().unwrap_or_else(|| panic!("{key}: {json:#}"));
     assert_eq!((json["is_over"].as_bool(), json["world_size"].as_i64()), (Some(false), Some(2)));

@@ -6,6 +6,7 @@ use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use lapscope_data::text::say::write_stderr;
+use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, stdout_columns, Style};
 use lapscope_data::text::visible::is_hostile;
 
@@ -15,12 +16,32 @@ const DEFAULT_COLUMNS: usize = 100;
 /// An explanation beside its entry has at least so many columns; else it goes below.
 const LEAST_COLUMNS: usize = 30;
 
+/// Commands by what they are for, in the order in which somebody needs them.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Record", &["run", "reach", "recover"]),
+    ("Read", &["report", "html", "overlap", "thresholds", "sites", "requests", "diff"]),
+    ("Ask", &["hang", "live", "pending", "whatif"]),
+    ("Change", &["tune"]),
+    ("Set up", &["doctor", "calibrate", "options", "bench", "help"]),
+    ("Hand over", &["export", "sql", "merge"]),
+];
+
 /// The command line, or the end of the process with what is wrong about it, with help, or with the version.
 pub fn parse() -> Cli {
     let parsed =
         command(columns()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| {
-        let text = error.to_string();
+        let text = match program_in_place_of_command(&error) {
+            Some(program) => {
+                let line =
+                    std::env::args().skip(1).map(|word| shell::quote(&word)).collect::<Vec<_>>();
+                usage_error(&format!(
+                    "{program} is no command of lapscope; to record it: lapscope run -- {}",
+                    line.join(" ")
+                ))
+            }
+            None => error.to_string(),
+        };
         // An argument may be the name of somebody's directory.
         if error.use_stderr() && text.chars().any(|letter| is_hostile(letter) && letter != '\n') {
             write_stderr(&text);
@@ -28,6 +49,19 @@ pub fn parse() -> Cli {
         }
         error.exit()
     })
+}
+
+/// What was typed where a command belongs, and is a program: a path, or in one of the folders of PATH.
+fn program_in_place_of_command(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let typed = match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(typed) if error.kind() == ErrorKind::InvalidSubcommand => typed,
+        _ => return None,
+    };
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(typed));
+    let is_program = typed.contains('/') || places.any(|place| place.is_file());
+    is_program.then(|| typed.clone())
 }
 
 /// The help of lapscope, or of the command `topic`; `None`: there is no such command.
@@ -75,7 +109,28 @@ fn command(columns: usize) -> Command {
             None => command,
         }
     };
-    laid_out(Cli::command()).mut_subcommands(laid_out).term_width(columns)
+    let root = laid_out(Cli::command()).mut_subcommands(laid_out).term_width(columns);
+    let groups = grouped(&root, columns);
+    root.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\n\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// All commands, each with what it does, below a heading for each group.
+fn grouped(root: &Command, columns: usize) -> String {
+    let entry = |name: &&str| {
+        let command = root.find_subcommand(name)?;
+        Some(format!("  {name:<10}  {}", command.get_about()?))
+    };
+    let group = |(heading, names): &(&str, &[&str])| {
+        let entries: Vec<String> = names.iter().filter_map(entry).collect();
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        format!(
+            "{heading}:\n{}",
+            entries_laid_out(&entries, Style { color: false, width: columns })
+        )
+    };
+    GROUPS.iter().map(group).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Paragraphs broken into lines of `columns`; indented lines are entries, whose explanations stand beside or below them.
@@ -141,6 +196,18 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "One paragraph that the source\nbreaks somewhere.\n\nExamples:\n  lapscope a    what it does\n  lapscope b c";
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let root = Cli::command();
+        let shown = root.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(Command::get_name).collect();
+        grouped.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(grouped, shown);
+    }
 
     #[test]
     fn paragraphs_are_broken_once() {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs};
-use lapscope_data::model::{Rank, RankList};
+use super::{RanksArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs};
+use lapscope_data::model::RankList;
 
 /// Call sites that have a row of their own where nobody asks for more.
 pub const LISTED_SITES: u16 = 200;
@@ -14,7 +14,7 @@ pub const LISTED_SITES: u16 = 200;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The page is one file of a few hundred KB, whatever the run, with everything in it: copy it, mail it, open it where there is no
-network. It asks nobody for anything. --step, --from, --to and --ranks choose what its timeline shows; all else is of the whole run.
+network. It asks nobody for anything. --step, --from, --to and --timeline-ranks choose what its timeline shows; all else is of the whole run.
 
 Examples:
   lapscope html --open                  of the newest run, and shows it
@@ -27,7 +27,7 @@ pub struct HtmlArgs {
     pub run: Option<PathBuf>,
 
     /// Another run: the page is of what changed from the first to this one
-    #[arg(conflicts_with_all = ["ranks", "sources"])]
+    #[arg(conflicts_with_all = ["lists", "sources"])]
     pub run_b: Option<PathBuf>,
 
     /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here, or both names]
@@ -42,12 +42,11 @@ pub struct HtmlArgs {
     #[arg(long, value_name = "N", default_value_t = LISTED_SITES, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub top: u16,
 
-    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     /// Ranks of the timeline, as 0-15,64,2:0-3 [default: all of few; else the rank with most exposed time and its partners]
-    #[arg(long = "ranks", value_name = "LIST")]
+    #[arg(long = "timeline-ranks", value_name = "LIST")]
     pub shown_ranks: Option<RankList>,
 
     /// Show lines of the program's source, of files in this directory; may be given several times

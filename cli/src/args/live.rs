@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::units;
+use crate::export::Format;
 
 /// What a running job does now: who waits, where, how much moves, and what somebody should look at.
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ Examples:
   lapscope live                         the newest run in this directory, or the next one
   lapscope live runs/a --alert 300      alerts after five minutes without an MPI call that ended
   lapscope live --once                  one screen as plain text, also without a terminal
-  lapscope live --json | jq .total.exposed_share")]
+  lapscope live --format json | jq .total.exposed_share")]
 pub struct LiveArgs {
     /// Run directory, which may not be there yet [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
@@ -26,8 +27,12 @@ pub struct LiveArgs {
     #[arg(long)]
     pub once: bool,
 
-    /// Print a line of JSON each interval in place of the screen; with --once, one
-    #[arg(long)]
+    /// json prints a line of JSON each interval in place of the screen; with --once, one
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
+
+    /// As --format json
+    #[arg(long, hide = true)]
     pub json: bool,
 
     /// Seconds between two looks, from 0.1 on

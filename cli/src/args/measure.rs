@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, ListedArgs, ReadArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs};
+use super::{
+    units, ListedArgs, RanksArgs, ReadArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs,
+};
 use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
-use lapscope_data::model::Rank;
 
 /// From which size on sends wait for their receiver, and what MPI declares.
 #[derive(Debug, Args)]
@@ -27,9 +28,8 @@ pub struct ThresholdsArgs {
     #[command(flatten)]
     pub read: ReadArgs,
 
-    /// Only messages that this rank sent, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     /// Launch a program of lapscope's own that finds the limits
     #[arg(long, conflicts_with = "run")]
@@ -82,9 +82,9 @@ pub struct DiffArgs {
     #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
-    /// Call sites shown; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 15)]
-    pub top: usize,
+    /// Call sites shown; 0 shows all [default: 15; all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
 
     #[command(flatten)]
     pub times: ReferenceArgs,
@@ -119,13 +119,12 @@ pub struct OverlapArgs {
     #[command(flatten)]
     pub times: ReferenceArgs,
 
-    /// Call sites shown; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub top: usize,
+    /// Call sites shown; 0 shows all [default: 10; all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
 
-    /// Only requests of this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     #[command(flatten)]
     pub ranked: ListedArgs,

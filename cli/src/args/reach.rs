@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{units, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
+use super::{units, RanksArgs, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
 use lapscope_bench::launch::environment::assignment;
-use lapscope_data::model::Rank;
 use lapscope_measure::reach::network::Network;
 use lapscope_predict::whatif::network::network;
 
@@ -32,9 +31,8 @@ pub struct ReachArgs {
     #[command(flatten)]
     pub read: ReadArgs,
 
-    /// Only buffers of this rank, WORLD:RANK of spawned processes; may be given several times
-    #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<Rank>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     #[command(flatten)]
     pub times: ReferenceArgs,

@@ -27,7 +27,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     a.wrappers.join(&b.wrappers);
     b.wrappers = a.wrappers.clone();
     let (a, b) = (side(a)?, side(b)?);
-    let mut diff = Diff::new(&a, &b, args.top);
+    let mut diff = Diff::new(&a, &b, args.format.top(args.top, 15));
     export::print(&mut diff, args.format)?;
     Ok(ExitCode::SUCCESS)
 }

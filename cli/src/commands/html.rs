@@ -35,7 +35,7 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     check(&path)?;
     let asked = PageChoice {
         top: args.top.into(),
-        ranks: args.ranks.clone(),
+        ranks: args.ranks.chosen(),
         sources: Sources::within(&args.sources)?,
         shown: TimelineChoice { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };

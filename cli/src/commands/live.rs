@@ -14,7 +14,7 @@ use crate::live::{self, looker::Looker};
 /// Standard output is no terminal that can be drawn on, or fails; with --once: there is no run.
 pub fn run(args: &LiveArgs) -> Result<ExitCode> {
     let looker = Looker::new(args.run.as_deref(), args.window, args.alert);
-    match (args.json, args.once) {
+    match (args.json || args.format.is_json(), args.once) {
         (true, once) => live::printed::lines(looker, args.interval, once),
         (false, true) => live::printed::screen(looker, args.interval),
         (false, false) => {
@@ -27,7 +27,7 @@ pub fn run(args: &LiveArgs) -> Result<ExitCode> {
 #[allow(clippy::disallowed_methods)] // only asked what it is
 fn check_terminal() -> Result<()> {
     const INSTEAD: &str =
-        "`lapscope live --once` prints one screen, `lapscope live --json` a line each interval";
+        "`lapscope live --once` prints one screen, `lapscope live --format json` a line each interval";
     if !std::io::stdout().is_terminal() {
         bail!("standard output is not a terminal: {INSTEAD}");
     }

@@ -27,7 +27,8 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = OverlapOptions { top: args.top, ranks: &args.ranks };
+    let options =
+        OverlapOptions { top: args.read.format.top(args.top, 10), ranks: &args.ranks.chosen() };
     let all = build(&mut open, options)?;
     let listed = args.ranked.listed.clone();
     export::print(&mut OverlapOutput { all, by: args.by, listed }, args.read.format)?;

@@ -59,8 +59,9 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     };
     let found = open.pending()?;
     let known = found.ranks.iter().copied().chain(running.ranks());
-    check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
-    let is_wanted = |rank| args.ranks.is_empty() || args.ranks.contains(&rank);
+    check_ranks("--ranks", args.ranks.chosen().into_iter(), known, &open.name())?;
+    let ranks = args.ranks.chosen();
+    let is_wanted = |rank| ranks.is_empty() || ranks.contains(&rank);
     let (mut pending, mut outside) = (found.items, found.outside);
     pending.retain(|item| is_wanted(item.rank));
     outside.retain(|it| is_wanted(it.rank));
@@ -71,7 +72,8 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     }
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
-    let (run, top, listed) = (open.name(), args.top, args.ranked.listed.clone());
+    let (run, top, listed) =
+        (open.name(), args.read.format.top(args.top, 20), args.ranked.listed.clone());
     let running = running.only(is_wanted);
     let mut answer = PendingOutput {
         json_version: JSON_VERSION,
@@ -101,8 +103,9 @@ fn look(root: &Path) -> Result<Running> {
 /// Prints a job of which no rank has ended.
 fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<ExitCode> {
     let run = root.to_string_lossy().into_owned();
-    check_ranks("--rank", args.ranks.iter().copied(), running.ranks(), &run)?;
-    let is_wanted = |rank| args.ranks.is_empty() || args.ranks.contains(&rank);
+    check_ranks("--ranks", args.ranks.chosen().into_iter(), running.ranks(), &run)?;
+    let ranks = args.ranks.chosen();
+    let is_wanted = |rank| ranks.is_empty() || ranks.contains(&rank);
     let mut answer = PendingOutput {
         json_version: JSON_VERSION,
         run,
@@ -110,7 +113,7 @@ fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<Ex
         outside: Vec::new(),
         places: Vec::new(),
         running: running.only(is_wanted),
-        top: args.top,
+        top: args.read.format.top(args.top, 20),
         listed: args.ranked.listed.clone(),
     };
     export::print(&mut answer, args.read.format)?;

@@ -32,7 +32,7 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let mut open = OpenRun::open(run)?;
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = OverlapOptions { top: args.top, ranks: &args.ranks };
+    let options = OverlapOptions { top: args.top, ranks: &args.ranks.chosen() };
     let document = build(&mut open, options, &args.networks)?;
     let mut answer = ReachOutput { document, asks_networks: !args.networks.is_empty() };
     export::print(&mut answer, args.read.format)

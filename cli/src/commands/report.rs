@@ -33,9 +33,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options =
-        ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
-    let report = build(&mut open, &args.ranks, options)?;
+    let top = args.read.format.top(args.top, REPORTED_SITES);
+    let options = ReportOptions { top, order: args.sort.into(), ..ReportOptions::default() };
+    let report = build(&mut open, &args.ranks.chosen(), options)?;
     export::print(
         &mut ReportOutput { report, listed: args.ranked.listed.clone() },
         args.read.format,

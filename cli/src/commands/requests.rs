@@ -55,7 +55,7 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
 /// # Errors
 /// A filter names what there is not.
 fn check(args: &RequestsArgs, open: &mut OpenRun) -> Result<()> {
-    if args.ranks.is_empty() && args.calls.is_empty() && args.peer.is_none() {
+    if args.ranks.chosen().is_empty() && args.calls.is_empty() && args.peer.is_none() {
         return Ok(());
     }
     // Files that cannot be read are named when their requests are read.
@@ -68,7 +68,7 @@ fn check(args: &RequestsArgs, open: &mut OpenRun) -> Result<()> {
     }
     let infos = || files.iter().flatten();
     let ranks = infos().map(|info| info.rank);
-    check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen().into_iter(), ranks, &open.name())?;
     // The other end may have left no file.
     let worlds = infos().flat_map(|info| {
         (0..info.world_size.clamp(0, MOST_RANKS)).map(|number| info.rank.neighbor(number))
@@ -102,7 +102,7 @@ impl Selection {
 
 fn filter(args: &RequestsArgs) -> Filter {
     Filter {
-        ranks: args.ranks.clone(),
+        ranks: args.ranks.chosen(),
         calls: args.calls.clone(),
         kind: args.kind,
         peer: args.peer,
@@ -113,8 +113,12 @@ fn filter(args: &RequestsArgs) -> Filter {
     }
 }
 
+fn top(args: &RequestsArgs) -> usize {
+    args.read.format.top(args.top, 20)
+}
+
 fn order(args: &RequestsArgs) -> RequestRanking {
-    let streams = args.top == 0 && args.read.format.streams();
+    let streams = top(args) == 0 && args.read.format.streams();
     args.sort.map_or(
         if streams { RequestRanking::Stored } else { RequestRanking::Completion },
         RequestRanking::from,
@@ -164,7 +168,7 @@ impl Document for RequestsOutput<'_> {
 
 impl RequestsOutput<'_> {
     fn find_top(&mut self) -> Result<()> {
-        let (order, top) = (order(self.args), self.args.top);
+        let (order, top) = (order(self.args), top(self.args));
         let selection = &self.selection;
         let per_file = for_each_file(&self.open.files.databases, |database, definitions| {
             let of_file = selection.places.of_file(&database.path);
@@ -190,7 +194,10 @@ impl RequestsOutput<'_> {
             requests.into_iter().try_for_each(take)?;
             return Ok(found);
         }
-        let limit = if self.args.top == 0 { u64::MAX } else { self.args.top as u64 };
+        let limit = match top(self.args) {
+            0 => u64::MAX,
+            top => top as u64,
+        };
         let mut found = 0;
         for path in &self.open.files.databases {
             let symbols = &mut self.open.symbols;

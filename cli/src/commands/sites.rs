@@ -59,9 +59,9 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut problems = open.problems(&[]);
     problems.extend(no_moments(&sums.untold));
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
-    check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen().into_iter(), ranks, &open.name())?;
     check_calls(&args.calls, sums.places.calls.iter().map(|call| call.name.as_str()))?;
-    sums.retain_ranks(&args.ranks);
+    sums.retain_ranks(&args.ranks.chosen());
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
     let sites = wanted_sites(args, &sums, run_time, &mut open.symbols);
     problems.extend(module_problems(open.symbols.troubles()));
@@ -112,7 +112,10 @@ fn wanted_sites(
     symbols: &mut dyn NameFrames,
 ) -> Vec<Site> {
     let all = group_sites(sums, args.sort.into());
-    let shown = if args.top == 0 { all.len() } else { args.top };
+    let shown = match args.read.format.top(args.top, 20) {
+        0 => all.len(),
+        top => top,
+    };
     let mut sites = Vec::new();
     for site in &all {
         if sites.len() == shown {

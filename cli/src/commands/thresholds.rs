@@ -62,12 +62,12 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     open.reference.clone_from(&args.times.reference);
     let (mut view, _) = View::open(&mut open, Grouping::Address, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
-    check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen().into_iter(), known, &open.name())?;
     warn(&open.problems(&[]));
     let declared = declared(&open.files.databases);
     let own = view.own_reference()?;
     let (reference, _) = open.reference_times(&view.trace, own)?;
-    let thresholds = view.thresholds(&reference, &args.ranks, declared, true)?;
+    let thresholds = view.thresholds(&reference, &args.ranks.chosen(), declared, true)?;
     let (run, stretch) = (open.name(), view.stretch);
     let mut answer = ThresholdsOutput { json_version: JSON_VERSION, run, stretch, thresholds };
     export::print(&mut answer, args.read.format)?;

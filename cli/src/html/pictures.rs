@@ -259,7 +259,7 @@ fn notes(timeline: &Timeline) -> Vec<String> {
     if timeline.other_ranks > 0 {
         let others = count(timeline.other_ranks as u64);
         notes.push(format!(
-            "{others} more rank{} are not shown: --ranks=LIST shows others.",
+            "{others} more rank{} are not shown: --timeline-ranks LIST shows others.",
             plural(timeline.other_ranks as u64)
         ));
     }

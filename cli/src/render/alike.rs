@@ -37,7 +37,7 @@ fn about(alike: &Alike) -> String {
         hosts => format!(" on {} nodes", count(hosts as u64)),
     };
     format!(
-        "how {} rank{}{on} differ; --ranks prints a line a rank, --ranks=0-15,64 of some",
+        "how {} rank{}{on} differ; --each-rank prints a line a rank, --each-rank=0-15,64 of some",
         count(alike.ranks as u64),
         plural(alike.ranks as u64)
     )

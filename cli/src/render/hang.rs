@@ -341,8 +341,10 @@ fn write_waits(
     }
     if shown < waits.len() {
         let more = (waits.len() - shown) as u64;
-        let text =
-            format!("and {} more (--ranks shows all, --ranks=0-15 of some ranks)", count(more));
+        let text = format!(
+            "and {} more (--each-rank shows all, --each-rank=0-15 of some ranks)",
+            count(more)
+        );
         writeln!(out, "{}", style.wrap(&text, "  ", "    "))?;
     }
     writeln!(out)

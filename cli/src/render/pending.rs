@@ -106,7 +106,7 @@ fn write_places(
     style: Style,
 ) -> io::Result<()> {
     let about = format!(
-        "{} ranks by where they were; --ranks prints them one by one, --ranks=0-15,64 some of them",
+        "{} ranks by where they were; --each-rank prints them one by one, --each-rank=0-15,64 some of them",
         count(ranks as u64)
     );
     writeln!(out, "{}", style.headed_dimly("WHO IS WHERE", &about))?;

@@ -59,9 +59,12 @@ pub fn full_name(name: &str) -> String {
 /// The known variable whose name is nearest to `name`, when it is near enough to be what was meant.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name = full_name(name);
+    let bare = name.len() - "LAPSCOPE_".len();
     let known = OPTIONS.iter().map(|option| option.name).chain(OWN_VARIABLES);
     let candidate = known.map(|known| (levenshtein(&name, known), known)).min()?;
-    (candidate.0 <= 3 || candidate.1.starts_with(&name)).then_some(candidate.1)
+    // of three letters three may be wrong in anything
+    let is_near = candidate.0 <= 3.min(bare / 2);
+    (is_near || bare > 0 && candidate.1.starts_with(&name)).then_some(candidate.1)
 }
 
 /// Whether the recorder will take `value`; it uses the default when it will not.

@@ -288,7 +288,7 @@ impl OpenRun {
         };
         self.leave_out(failed)?;
         let known = trace.ranks.iter().map(|trace| trace.info().rank);
-        check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
+        check_ranks("--ranks", ranks.iter().copied(), known, &self.name())?;
         Ok(trace)
     }
 

@@ -183,7 +183,7 @@ impl Report {
         let ranks = rank_rows(run);
         let totals = sum_totals(&ranks);
         let sums = group_sites(run, options.order);
-        let shown = if options.top == 0 { sums.len() } else { options.top };
+        let shown = if options.top == 0 { usize::MAX } else { options.top };
         let mut name = |sums| name_site(run, sums, totals.run_ns, names);
         let mut sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
         let completing: Vec<Site> =

@@ -16,6 +16,16 @@ impl RankList {
     /// What stands for all of them.
     pub const ALL: &'static str = "all";
 
+    /// One by one, of each stretch no more than there can be; none of all of them.
+    pub fn ranks(&self) -> Vec<Rank> {
+        const MOST: usize = 1 << 24;
+        let RankList::Some(stretches) = self else { return Vec::new() };
+        let ranks = stretches.iter().flat_map(|(first, last)| {
+            (first.number..=*last).take(MOST).map(|number| Rank { number, ..*first })
+        });
+        ranks.collect()
+    }
+
     pub fn contains(&self, rank: Rank) -> bool {
         match self {
             RankList::All => true,
@@ -62,6 +72,8 @@ mod tests {
         let has = |text: &str| list.contains(text.parse().unwrap());
         assert!(["0", "15", "64", "2:0", "2:3"].into_iter().all(has));
         assert!(!["16", "63", "2:4", "2:64", "3:0"].into_iter().any(has));
+        let ranks: Vec<String> = list.ranks().iter().map(Rank::to_string).collect();
+        assert_eq!((ranks.len(), ranks[16].as_str(), ranks[20].as_str()), (21, "64", "2:3"));
         assert!("all".parse::<RankList>().unwrap().contains(Rank { world: 7, number: 7 }));
         for text in ["", "3-", "-3", "5-3", "0-1-2", "a", "0,,1", "runs/a"] {
             assert!(text.parse::<RankList>().is_err(), "{text}");

@@ -52,7 +52,7 @@ pub fn prepare(open: &mut OpenRun) -> Result<Prepared> {
 pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapDocument> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
-    check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;
+    check_ranks("--ranks", options.ranks.iter().copied(), known, &open.name())?;
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let eager =

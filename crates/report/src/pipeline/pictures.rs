@@ -133,7 +133,7 @@ fn choose_ranks(
         if places.is_empty() {
             let last = trace.ranks.last().map(|rank| rank.info().rank);
             let last = last.map_or_else(String::new, |rank| format!("; its last one is {rank}"));
-            bail!("--ranks: the run has none of these ranks{last}");
+            bail!("--timeline-ranks: the run has none of these ranks{last}");
         }
         return Ok((places, RanksChosen::Asked));
     }

@@ -72,7 +72,7 @@ pub fn build_with<T>(
         Vec::new()
     };
     let known = sums.ranks.iter().map(|rank| rank.info.rank);
-    check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
+    check_ranks("--ranks", ranks.iter().copied(), known, &open.name())?;
     sums.retain_ranks(ranks);
     let injection = open.injection_counted(ranks);
     let (detail, looked) = in_detail(open, &mut view, ranks, (injection, wanted), look)?;

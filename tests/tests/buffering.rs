@@ -16,6 +16,7 @@ const SAFE: &[&str] = &[
     "one_receives_first",
     "buffered",
     "tests_between",
+    "probed",
     "any_source",
     "two_threads",
 ];

@@ -78,16 +78,16 @@ fn is_certain(trace: &Trace, waiting: &Waiting) -> bool {
     let call = trace.call_of(&rank.operations[call.operation as usize]);
     let waits_for_all = !matches!(call.completes, Some(Completes::Any | Completes::Some))
         && !call.name.starts_with("MPI_Test");
-    let takes_any = |&peer: &u32| {
-        let mut operations = trace.ranks[peer as usize].operations.iter();
-        let is_wildcard = |it: &Operation| {
-            it.direction == Direction::Receive && (it.is_wildcard || it.is_untraceable)
-        };
-        operations.any(|it| is_wildcard(it) && it.comm == operation.comm)
+    // also a probe for any source: who receives what it found names a source that it did not choose
+    let takes_any = |rank: u32| {
+        let mut operations = trace.ranks[rank as usize].operations.iter();
+        operations.any(|it| (it.is_wildcard || it.is_untraceable) && it.comm == operation.comm)
     };
     let is_bound = match operation.direction {
-        Direction::Send => operation.is_send() && !waiting.ranks.iter().any(takes_any),
-        Direction::Receive => !operation.is_wildcard,
+        Direction::Send => {
+            operation.is_send() && !waiting.ranks.iter().any(|&rank| takes_any(rank))
+        }
+        Direction::Receive => !takes_any(waiting.stuck.rank),
         Direction::Collective => {
             let needs = trace.blocking_calls[operation.blocking_call as usize].needs;
             operation.kind == Kind::Collective && needs == Some(Needs::All)

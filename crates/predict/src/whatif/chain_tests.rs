@@ -163,6 +163,12 @@ fn what_the_record_leaves_open_is_not_accused() {
     let receive = trace.ranks[1].endpoints[1].operation as usize;
     trace.ranks[1].operations[receive].is_wildcard = true;
     assert!(relies(trace).is_none());
+    // so may what a probe for any source has found
+    let mut run = round(2, 42);
+    run.other(1, 44, 10);
+    let mut trace = run.finish();
+    trace.ranks[1].operations.last_mut().unwrap().is_wildcard = true;
+    assert!(relies(trace).is_none());
     let mut trace = round(2, 42).finish();
     trace.ranks[1].info.as_mut().unwrap().ended = Ended::Killed;
     assert!(relies(trace).is_none());

@@ -59,7 +59,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     };
     let found = open.pending()?;
     let known = found.ranks.iter().copied().chain(running.ranks());
-    check_ranks("--ranks", args.ranks.chosen().into_iter(), known, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen(), known, &open.name())?;
     let ranks = args.ranks.chosen();
     let is_wanted = |rank| ranks.is_empty() || ranks.contains(&rank);
     let (mut pending, mut outside) = (found.items, found.outside);
@@ -103,7 +103,7 @@ fn look(root: &Path) -> Result<Running> {
 /// Prints a job of which no rank has ended.
 fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<ExitCode> {
     let run = root.to_string_lossy().into_owned();
-    check_ranks("--ranks", args.ranks.chosen().into_iter(), running.ranks(), &run)?;
+    check_ranks("--ranks", args.ranks.chosen(), running.ranks(), &run)?;
     let ranks = args.ranks.chosen();
     let is_wanted = |rank| ranks.is_empty() || ranks.contains(&rank);
     let mut answer = PendingOutput {

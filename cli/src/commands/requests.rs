@@ -68,7 +68,7 @@ fn check(args: &RequestsArgs, open: &mut OpenRun) -> Result<()> {
     }
     let infos = || files.iter().flatten();
     let ranks = infos().map(|info| info.rank);
-    check_ranks("--ranks", args.ranks.chosen().into_iter(), ranks, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen(), ranks, &open.name())?;
     // The other end may have left no file.
     let worlds = infos().flat_map(|info| {
         (0..info.world_size.clamp(0, MOST_RANKS)).map(|number| info.rank.neighbor(number))

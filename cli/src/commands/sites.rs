@@ -59,7 +59,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut problems = open.problems(&[]);
     problems.extend(no_moments(&sums.untold));
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
-    check_ranks("--ranks", args.ranks.chosen().into_iter(), ranks, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen(), ranks, &open.name())?;
     check_calls(&args.calls, sums.places.calls.iter().map(|call| call.name.as_str()))?;
     sums.retain_ranks(&args.ranks.chosen());
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();

@@ -62,7 +62,7 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     open.reference.clone_from(&args.times.reference);
     let (mut view, _) = View::open(&mut open, Grouping::Address, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
-    check_ranks("--ranks", args.ranks.chosen().into_iter(), known, &open.name())?;
+    check_ranks("--ranks", args.ranks.chosen(), known, &open.name())?;
     warn(&open.problems(&[]));
     let declared = declared(&open.files.databases);
     let own = view.own_reference()?;

@@ -181,3 +181,20 @@ fn a_killed_child_is_named_with_its_world() {
         assert!(report.contains("! rank 2:1 on"), "{}: {report}", mpi.name);
     }
 }
+
+/// Each rank of Open MPI is alone where MPICH's Hydra has started it, and makes a job of its own.
+#[test]
+fn an_mpi_under_the_launcher_of_another_is_told() {
+    let (Some(mpi), Some(other)) = (mpi::named("openmpi"), mpi::named("mpich")) else { return };
+    let place = place();
+    let job = Job::new(other, 2, build::app(mpi, "alone"), Form::Outer, place.path());
+    let outcome = job.run();
+    let words = ["2 processes were started together", "Open MPI's own mpirun"];
+    let said = outcome.said.iter().filter(|line| words.iter().all(|word| line.contains(word)));
+    assert_eq!(said.count(), 1, "{:?}", outcome.said);
+    let report = lapscope(["report".as_ref(), job.run_directory().as_os_str()]);
+    assert!(
+        report.contains("mpirun.openmpi") && report.contains("2 ranks, each alone"),
+        "{report}"
+    );
+}

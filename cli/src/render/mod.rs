@@ -11,7 +11,6 @@ pub mod glossary;
 pub mod hang;
 pub mod injection;
 pub mod left_over;
-pub mod library;
 pub mod loggps;
 pub mod overlap;
 pub mod pairs;

@@ -8,12 +8,12 @@ mod summary;
 
 use std::io::{self, Write};
 
-use super::library::library_name;
 use super::table::{Align, Cell, Table};
 use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
+use lapscope_data::text::library::library_name;
 use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
@@ -79,8 +79,13 @@ pub(crate) fn facts(report: &Report) -> String {
             format!("on {} hosts ({names})", count(hosts.len() as u64))
         }
     };
-    let ranks = plural(head.world_size.max(0) as u64);
+    let are_alone = report.problems.iter().any(|problem| problem.kind == ProblemKind::Singletons);
+    let ranks = match are_alone {
+        true => format!("{} ranks, each alone", head.worlds.len()),
+        false => format!("{} rank{}", head.world_size, plural(head.world_size.max(0) as u64)),
+    };
     let spawned = match head.worlds.get(1..).unwrap_or_default() {
+        _ if are_alone => String::new(),
         [] => String::new(),
         others => {
             let sizes: i64 = others.iter().map(|world| world.world_size).sum();
@@ -95,8 +100,7 @@ pub(crate) fn facts(report: &Report) -> String {
     };
     let length = report.stretch.as_ref().map_or(length, super::stretch::in_words);
     format!(
-        "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
-        head.world_size,
+        "{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
         library_name(&head.mpi_library),
         head.mpi_standard,
     )

@@ -13,10 +13,10 @@ mod tests;
 use std::io::{self, Write};
 
 use super::cause;
-use super::library::library_name;
 use super::table::{Align, Cell, Table};
 use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
+use lapscope_data::text::library::library_name;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time, time_range};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lapscope_data::model::{Rank, RankInfo};
 use lapscope_data::slurm;
+use lapscope_data::text::library::library_name;
 use lapscope_trace::problem::{Problem, ProblemKind};
 
 /// What a launch of singletons is told by.
@@ -25,13 +26,16 @@ impl Singletons<'_> {
             "{} processes were started together, but each is a singleton, alone in its MPI_COMM_WORLD: their MPI ({}) does not \
              understand this launcher. Unless that is meant, start the program with {}",
             self.processes,
-            self.library,
+            library_name(self.library),
             self.cure()
         )
     }
 
     fn cure(&self) -> &'static str {
         match (slurm::job_of(self.job).is_some(), self.abi) {
+            (false, "openmpi") => "Open MPI's own mpirun (Debian's is mpirun.openmpi)",
+            (false, _) if self.library.contains("Intel") => "Intel MPI's own mpiexec",
+            (false, "mpich") => "MPICH's own mpiexec (Debian's is mpiexec.mpich)",
             (false, _) => "the mpirun or mpiexec of the MPI that it is linked with",
             (true, "openmpi") => "srun --mpi=pmix, or with its own mpirun",
             (true, _) if self.library.contains("Intel") => {
@@ -75,6 +79,8 @@ mod tests {
         assert!(text.contains("srun --mpi=pmi2"), "{text}");
         assert!(said("19.0", "mpich", "Intel(R) MPI").contains("I_MPI_PMI_LIBRARY"));
         assert!(said("19.0", "openmpi", "Open MPI v4.1.4").contains("--mpi=pmix"));
-        assert!(said("node1:4711", "mpich", "MPICH").contains("the mpirun or mpiexec of"));
+        assert!(said("node1:4711", "mpich", "MPICH").contains("mpiexec.mpich"));
+        let openmpi = said("node1:4711", "openmpi", "Open MPI v4.1.4, package: Debian OpenMPI");
+        assert!(openmpi.contains("(Open MPI v4.1.4)") && openmpi.contains("mpirun.openmpi"));
     }
 }

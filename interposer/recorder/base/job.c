@@ -135,7 +135,7 @@ static int find_proxy(struct proxy *proxy)
     for (int up = 0; up < 8 && pid > 1; up++) {
         read_arguments(proxy, text, read_process_file(pid, "cmdline", text, sizeof text));
         if (*proxy->port)
-            return 1;
+            return up + 1;
         read_process_file(pid, "stat", text, sizeof text);
         const char *behind_name = strrchr(text, ')');
         if (!behind_name || sscanf(behind_name + 1, " %*c %ld", &pid) != 1)
@@ -244,12 +244,22 @@ static void find_identity(struct job *job)
     snprintf(job->identity, sizeof job->identity, "pid-%ld-%lld.%09ld", (long)getpid(), (long long)now.tv_sec, now.tv_nsec);
 }
 
+/* An MPI that does not understand Hydra makes a job of its own for each process and says so in the environment, so that nobody
+ * seems to have started them together. Not of what a rank has started in turn, which inherits Hydra's variables. */
+static int is_stranger_to_hydra(const struct job *job, int world_size)
+{
+    struct proxy proxy;
+    return world_size == 1 && job->started <= 1 && number_in("PMI_SIZE") > 1 && find_proxy(&proxy) == 1;
+}
+
 void job_find(struct job *job, int world_size)
 {
     const char *launch = getenv("LAPSCOPE_LAUNCH");
     *job = (struct job){.world = 1};
     snprintf(job->launch, sizeof job->launch, "%s", launch ? launch : "");
     find_identity(job);
+    if (is_stranger_to_hydra(job, world_size))
+        job_of_hydra(job);
     job->is_alone = world_size == 1 && job->world == 1 && job->started > 1;
     if (job->is_alone)
         job->world = job->number + 1;
@@ -258,7 +268,10 @@ void job_find(struct job *job, int world_size)
 static const char *cure(const struct job *job, const char *abi, const char *library)
 {
     if (job->launcher != slurm)
-        return "start the program with the mpirun or mpiexec of the MPI that it is linked with";
+        return !strcmp(abi, "openmpi")       ? "start the program with Open MPI's own mpirun"
+               : strstr(library, "Intel")    ? "start the program with Intel MPI's own mpiexec"
+               : !strcmp(abi, "mpich")       ? "start the program with MPICH's own mpiexec"
+                                             : "start the program with the mpirun or mpiexec of the MPI that it is linked with";
     if (!strcmp(abi, "openmpi"))
         return "start it with srun --mpi=pmix, or with its own mpirun";
     if (strstr(library, "Intel"))
@@ -270,5 +283,6 @@ void job_say_alone(const struct job *job, const char *abi, const char *library)
 {
     if (job->is_alone && job->number == 0)
         log_line("%s has started %u processes, but each is alone in its MPI_COMM_WORLD, as the MPI does not understand this "
-                 "launcher (%.100s); unless that is meant, %s", job->launcher, job->started, library, cure(job, abi, library));
+                 "launcher (%.*s); unless that is meant, %s", job->launcher, job->started, (int)strcspn(library, ",\t"), library,
+                 cure(job, abi, library));
 }

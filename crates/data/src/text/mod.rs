@@ -3,6 +3,7 @@
 
 pub mod hosts;
 pub mod html;
+pub mod library;
 mod lists;
 pub mod progress;
 pub mod ranks;

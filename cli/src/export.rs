@@ -18,7 +18,7 @@ use lapscope_advise::problem::in_short;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::Form;
-use lapscope_trace::problem::Problem;
+use lapscope_trace::problem::{Problem, ProblemKind};
 use rows::RowWriter;
 
 pub use json::write as write_json;
@@ -154,4 +154,10 @@ pub fn warn(problems: &[Problem]) {
     for sentence in in_short(problems) {
         say!("{sentence}");
     }
+}
+
+/// As [`warn`], where nothing is concluded from times: that ranks lacked processors is said by those that do.
+pub fn warn_of_data(problems: &[Problem]) {
+    let of_data = problems.iter().filter(|problem| problem.kind != ProblemKind::Starved);
+    warn(&of_data.cloned().collect::<Vec<_>>());
 }

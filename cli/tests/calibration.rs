@@ -230,6 +230,17 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     let notes = disturbed["reference"]["notes"].to_string();
     assert!(notes.contains("had a processor for only 25.0 % of the time"), "{notes}");
 
+    // who concludes nothing from times does not say so again
+    let says = |asked: &[&str]| {
+        crate::fixture::remarks(run.path(), asked).contains("had a processor for only")
+    };
+    assert!(says(&["thresholds", "."]));
+    for asked in
+        [&["sites", "."][..], &["requests", "."], &["export", "perfetto", ".", "-o", "a.json"]]
+    {
+        assert!(!says(asked), "{asked:?}");
+    }
+
     // rank 1 lacked it in the first half alone: the four messages of the second half tell
     edit_rank(run.path(), 1, |file| {
         file.insert(Starvation { begin_ns: 0, end_ns: 80_000_000, wait_ns: 60_000_000 });

@@ -17,7 +17,7 @@ use crate::args::{
 };
 #[cfg(not(feature = "parquet"))]
 use crate::commands::left_out;
-use crate::export::warn;
+use crate::export::warn_of_data;
 use crate::output;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
@@ -59,7 +59,7 @@ fn unit(unit: TimeUnit) -> SimulatorUnit {
 fn read(run: Option<&Path>) -> Result<(OpenRun, Trace)> {
     let mut open = OpenRun::open(run)?;
     let trace = open.trace(&[], Grouping::Address)?;
-    warn(&open.problems(&[]));
+    warn_of_data(&open.problems(&[]));
     Ok((open, trace))
 }
 

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{bail, Context, Result};
 
 use crate::args::{HtmlArgs, LISTED_SITES};
-use crate::export::warn;
+use crate::export::warn_of_data;
 use crate::html::{self, PageChoice, Sources};
 use lapscope_data::say;
 use lapscope_data::text::shell;
@@ -67,7 +67,7 @@ pub fn write_of(run: &Path) -> Result<()> {
 /// What the page says of problems is said here, too, and which files it has lines of.
 fn make(open: &mut OpenRun, path: &Path, asked: PageChoice) -> Result<()> {
     let mut contents = html::collect(open, asked)?;
-    warn(&contents.report.problems);
+    warn_of_data(&contents.report.problems);
     write(path, &html::page(&mut contents)?)?;
     let shown = contents.sources.shown();
     match shown[..] {

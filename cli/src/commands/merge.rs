@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::MergeArgs;
-use crate::export::warn;
+use crate::export::warn_of_data;
 use crate::output::print;
 use lapscope_data::db::{self, Database};
 use lapscope_data::merged;
@@ -27,7 +27,7 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     let left_out = merged::merge(&files, &output, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     open.leave_out(left_out)?;
-    warn(&open.problems(&[]));
+    warn_of_data(&open.problems(&[]));
     let files = &open.files.databases;
     let plural = if files.len() == 1 { "file" } else { "files" };
     let merged = format!("{}: {} {plural} merged", output.display(), files.len());

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::PendingArgs;
 use crate::export::rows::{self, RowWriter};
-use crate::export::{self, warn, Document};
+use crate::export::{self, warn_of_data, Document};
 use crate::render;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, list_files};
@@ -71,7 +71,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
         problems.retain(|problem| problem.kind != ProblemKind::NotRecovered);
     }
     problems.extend(module_problems(open.symbols.troubles()));
-    warn(&problems);
+    warn_of_data(&problems);
     let (run, top, listed) =
         (open.name(), args.read.format.top(args.top, 20), args.ranked.listed.clone());
     let running = running.only(is_wanted);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::RequestsArgs;
 use crate::export::rows::{Objects, RowWriter};
-use crate::export::{self, warn, Document};
+use crate::export::{self, warn_of_data, Document};
 use crate::render;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{for_each_file, Database, DbError, FileDefinitions};
@@ -48,7 +48,7 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     open.leave_out(failed)?;
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
-    warn(&problems);
+    warn_of_data(&problems);
     Ok(ExitCode::SUCCESS)
 }
 

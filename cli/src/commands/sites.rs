@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args::SitesArgs;
 use crate::export::rows::{self, RowWriter};
-use crate::export::{self, warn, Document};
+use crate::export::{self, warn_of_data, Document};
 use crate::render;
 use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_data::model::Nanos;
@@ -65,7 +65,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
     let sites = wanted_sites(args, &sums, run_time, &mut open.symbols);
     problems.extend(module_problems(open.symbols.troubles()));
-    warn(&problems);
+    warn_of_data(&problems);
     let mut answer = SitesOutput {
         json_version: JSON_VERSION,
         run: open.name(),

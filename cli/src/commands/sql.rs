@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::merge::rows_bar;
 use crate::args::SqlArgs;
 use crate::export::rows::RowWriter;
-use crate::export::{self, warn, Document, Format};
+use crate::export::{self, warn_of_data, Document, Format};
 use crate::render::table::{Align, Table};
 use lapscope_data::db::{self, DbError};
 use lapscope_data::merged;
@@ -54,7 +54,7 @@ fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()>
     }
     open.leave_out(together.left_out)?;
     open.read_in_part("some rows are missing", together.incomplete);
-    warn(&open.problems(&[]));
+    warn_of_data(&open.problems(&[]));
     db::unlimited(&together.connection);
     let mut statement = prepare(&together.connection, query).map_err(plain)?;
     export::print(&mut QueryOutput(&mut statement), format).map_err(plain)

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::interrupt::Interrupts;
 use super::with_cure;
 use crate::args::ExportParquetArgs;
-use crate::export::warn;
+use crate::export::warn_of_data;
 use lapscope_advise::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
 use lapscope_columns::{write, WriteProgress};
@@ -47,6 +47,6 @@ pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
         .map_err(|error| with_cure(error, &args.directory))?;
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
-    warn(&problems);
+    warn_of_data(&problems);
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use anyhow::{bail, Context, Result};
 use super::interrupt::Interrupts;
 use super::with_cure;
 use crate::args::TimelineArgs;
-use crate::export::warn;
+use crate::export::warn_of_data;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::model::RankList;
 use lapscope_data::places::group::Grouping;
@@ -152,7 +152,7 @@ impl TimelineExport {
         let written = written.map_err(|error| with_cure(error, wanted))?;
         let mut problems = self.open.problems(&[]);
         problems.extend(module_problems(self.open.symbols.troubles()));
-        warn(&problems);
+        warn_of_data(&problems);
         say_written(&written, wanted);
         Ok(ExitCode::SUCCESS)
     }

@@ -282,3 +282,15 @@ fn ranks_without_a_processor_are_told() {
     let report = json(run.path(), &["report", "."]);
     assert_ne!(report["problems"][0]["kind"], "starved", "{report:#}");
 }
+
+/// `lapscope run --dir a` writes a-2 where there is an a.
+#[test]
+fn a_newer_run_of_that_name_is_told() {
+    let here = tempfile::tempdir().unwrap();
+    for name in ["a", "a-2", "a-3"] {
+        std::fs::rename(small_run().keep(), here.path().join(name)).unwrap();
+    }
+    let said = |run: &str| crate::fixture::remarks(here.path(), &["report", run]);
+    assert!(said("a").contains("a-3 is a newer run of that name"), "{}", said("a"));
+    assert!(!said("a-3").contains("newer run"), "{}", said("a-3"));
+}

@@ -1,7 +1,7 @@
 //! `lapscope report`: where the time went.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -12,6 +12,7 @@ use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document, Format};
 use crate::render;
 use lapscope_data::model::RankList;
+use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_measure::injection::automatic::Automatic;
 use lapscope_report::pipeline::report::build;
@@ -29,6 +30,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         Ok(open) => open,
         Err(error) => return report_pages(args, error),
     };
+    if let Some(newer) = args.read.run.as_deref().and_then(newer_of_that_name) {
+        say!("{} is a newer run of that name", newer.display());
+    }
     open.resources = args.resources.resources();
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
@@ -41,6 +45,13 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         args.read.format,
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The last run that was recorded into this directory's name when it was there already: `runs/a-3` of `runs/a`.
+fn newer_of_that_name(run: &Path) -> Option<PathBuf> {
+    let name = run.file_name()?.to_str()?;
+    let later = (2..).map(|number| run.with_file_name(format!("{name}-{number}")));
+    later.take_while(|path| path.is_dir()).last()
 }
 
 /// What `LAPSCOPE_INJECT=auto` decided is all that there is of a run with `LAPSCOPE_RECORD=off`.

@@ -12,7 +12,7 @@ const BLOCK: u64 = 50;
 
 struct Answer {
     unexpected: Value,
-    /// Of the report.
+    /// The report, on one line.
     text: String,
     printed: String,
 }
@@ -24,9 +24,10 @@ fn run(mpi: &Mpi, ranks: u32, how: &str) -> Answer {
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let directory = job.run_directory();
+    let text = lapscope(["report".as_ref(), directory.as_os_str()]);
     Answer {
         unexpected: answer::ask("report", &directory)["unexpected"].clone(),
-        text: lapscope(["report".as_ref(), directory.as_os_str()]),
+        text: text.split_whitespace().collect::<Vec<_>>().join(" "),
         printed: outcome.stdout,
     }
 }

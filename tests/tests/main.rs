@@ -48,6 +48,7 @@ mod stored;
 mod thresholds;
 mod truth;
 mod tune;
+mod unexpected;
 mod verdicts;
 mod watchdog;
 mod whatif;

@@ -26,6 +26,7 @@ mod sources;
 mod steps;
 mod style;
 mod thresholds;
+mod unexpected;
 
 pub use collect::{collect, Contents, PageChoice};
 pub use page::{is_page, page};

@@ -9,7 +9,7 @@ use super::data::data;
 use super::markup::{Document, Html};
 use super::{
     advice, circumstances, head, injection, left_over, pictures, ranks, sites, sizes, steps, style,
-    thresholds, Contents,
+    thresholds, unexpected, Contents,
 };
 
 /// How every page begins, so that no other file is taken for one.
@@ -32,7 +32,7 @@ pub fn is_page(begin: &[u8]) -> bool {
 
 type Section = (&'static str, &'static str, fn(&mut Html, &mut Contents, Document<'_>));
 
-const SECTIONS: [Section; 13] = [
+const SECTIONS: [Section; 14] = [
     ("summary", "Summary", |html, contents, document| head::section(html, contents, document)),
     ("advice", "Advice", |html, contents, document| advice::section(html, contents, document)),
     ("heat", "Over time", |html, contents, _| pictures::heat(html, contents)),
@@ -50,6 +50,7 @@ const SECTIONS: [Section; 13] = [
         injection::section(html, contents, document);
     }),
     ("steps", "Steps", |html, contents, document| steps::section(html, contents, document)),
+    ("unexpected", "Unexpected messages", |html, contents, _| unexpected::section(html, contents)),
     ("left-over", "Left over", |html, contents, _| left_over::section(html, contents)),
     ("run", "The run", |html, contents, document| {
         circumstances::section(html, contents, document);

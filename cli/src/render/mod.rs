@@ -24,5 +24,6 @@ pub mod table;
 pub mod thresholds;
 pub mod tree;
 pub mod tune;
+pub mod unexpected;
 pub mod watching;
 pub mod whatif;

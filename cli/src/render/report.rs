@@ -57,6 +57,7 @@ pub fn write(
     super::advice::write(out, &report.advice, style)?;
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
+    super::unexpected::write(out, report, style)?;
     super::left_over::write(out, report, style)?;
     write_next(out, report, style)
 }

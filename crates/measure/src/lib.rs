@@ -12,3 +12,4 @@ pub mod steps;
 pub mod thresholds;
 pub mod totals;
 pub mod transfers;
+pub mod unexpected;

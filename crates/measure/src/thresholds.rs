@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reference::Reference;
 use cells::{Cells, SizeCell};
+pub(crate) use collect::Margins;
 pub use cumulative::{Cumulative, CumulativeVerdict};
 pub use declared::{Declared, DeclaredBy, Governing};
 use evidence::{Completion, PostOutcome};

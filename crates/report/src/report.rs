@@ -22,6 +22,7 @@ use lapscope_measure::steps::{RegionRow, Steps};
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
+use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
 use lapscope_predict::whatif::buffering::ReliesOnBuffering;
 use lapscope_trace::problem::Problem;
@@ -70,6 +71,8 @@ pub struct Report {
     pub reach: Option<Reach>,
     /// At MPI_Finalize; `None`: it was not looked for, as in a part of a run, or a run that was looked at in parts.
     pub left_over: Option<Vec<LeftOver>>,
+    /// `None` where `left_over` is.
+    pub unexpected: Option<Unexpected>,
     /// Run times of replays; `None` where that tells nothing or takes too long.
     pub bounds: Option<RunTimeBounds>,
     /// `None`: nothing of it is known to do so, or it was not replayed, as `bounds` says.
@@ -103,6 +106,7 @@ pub struct InDetail {
     pub injection: Option<Injection>,
     pub reach: Option<Reach>,
     pub left_over: Option<Vec<LeftOver>>,
+    pub unexpected: Option<Unexpected>,
     pub bounds: Option<RunTimeBounds>,
     pub relies_on_buffering: Option<ReliesOnBuffering>,
     pub is_too_large_to_replay: bool,
@@ -223,6 +227,7 @@ impl Report {
             injection: detail.injection,
             reach: detail.reach,
             left_over: detail.left_over,
+            unexpected: detail.unexpected,
             bounds: detail.bounds,
             relies_on_buffering: detail.relies_on_buffering,
             is_too_large_to_replay: detail.is_too_large_to_replay,

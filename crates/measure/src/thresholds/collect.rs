@@ -123,13 +123,13 @@ impl Sent {
 }
 
 /// How exactly moments of different clocks compare.
-struct Margins {
+pub struct Margins {
     /// By rank: its clock, and how far its moments may be off; `None`: its clock was not brought together with the others.
     of_rank: Vec<Option<(usize, i64)>>,
 }
 
 impl Margins {
-    fn measure(trace: &Trace) -> Margins {
+    pub fn measure(trace: &Trace) -> Margins {
         let first = trace.ranks.first().map(|rank| rank.node);
         let mut of_rank: Vec<Option<(usize, i64)>> = trace
             .ranks
@@ -144,7 +144,7 @@ impl Margins {
         Margins { of_rank }
     }
 
-    fn between(&self, a: usize, b: usize) -> Option<i64> {
+    pub fn between(&self, a: usize, b: usize) -> Option<i64> {
         let ((clock_a, margin_a), (clock_b, margin_b)) = self.of_rank[a].zip(self.of_rank[b])?;
         Some(if clock_a == clock_b { 0 } else { margin_a + margin_b })
     }

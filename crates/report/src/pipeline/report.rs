@@ -20,6 +20,7 @@ use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
+use lapscope_measure::unexpected::find_unexpected;
 use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
 use lapscope_predict::whatif::buffering::relies_on_buffering;
 use lapscope_trace::handles;
@@ -167,6 +168,9 @@ fn in_detail<T>(
         }
         _ => None,
     };
+    let unexpected = whole
+        .filter(|_| view.stretch.is_none())
+        .map(|trace| find_unexpected(trace, &thresholds, ranks, &mut open.symbols));
     let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
@@ -193,6 +197,7 @@ fn in_detail<T>(
         injection,
         reach,
         left_over,
+        unexpected,
         bounds,
         relies_on_buffering,
         is_too_large_to_replay,

@@ -102,7 +102,7 @@ struct Timed {
     computed_ns: i64,
 }
 
-/// A region that lasts as long as marking does.
+/// A region that lasts as long as marking and a wait for what is complete.
 const NOTHING: &str = "moved nothing";
 
 /// `moved send second node 4194304 3600`
@@ -136,6 +136,9 @@ fn regions<'t>(marks: &'t [Mark], names: &'t [String]) -> impl Iterator<Item = (
     })
 }
 
+/// Waits are compared with no less: after a computation a wait for nothing takes some microseconds itself.
+const LEAST_NS: f64 = 20_000.0;
+
 fn shares<'t>(regions: impl Iterator<Item = (&'t str, i64)>) -> Vec<MovedShare> {
     let mut marking = Vec::new();
     let mut alone: BTreeMap<(Posted, MovedBetween, u64), Vec<f64>> = BTreeMap::new();
@@ -164,7 +167,8 @@ fn shares<'t>(regions: impl Iterator<Item = (&'t str, i64)>) -> Vec<MovedShare> 
         let alone = alone.get(&(posted, between, bytes))?.iter().copied();
         let alone_ns = alone.fold(f64::INFINITY, f64::min) - marking;
         let [low, median, high] = quartiles(&mut waits)?;
-        let moved = |wait: f64| (1.0 - (wait - marking) / alone_ns).clamp(0.0, 1.0);
+        let compared_ns = alone_ns.max(LEAST_NS);
+        let moved = |wait: f64| (1.0 - (wait - marking) / compared_ns).clamp(0.0, 1.0);
         let found = MovedShare {
             posted,
             computing,
@@ -199,17 +203,17 @@ mod tests {
         shares(regions.iter().copied())
     }
 
-    /// Marking takes 10, alone 1000: of waits of 990 and 10 nothing and all had moved.
+    /// Marking takes 10, alone 100,000: of waits of 100,000 and 0 nothing and all had moved.
     #[test]
     fn what_is_not_waited_for_has_moved() {
         let found = of(&[
             (NOTHING, 10),
-            ("moved send nobody node 4096 0", 9010),
-            ("moved send nobody node 4096 3", 1010),
+            ("moved send nobody node 4096 0", 900_010),
+            ("moved send nobody node 4096 3", 100_010),
             ("moved send first node 4096 3", 10),
-            ("moved send second node 4096 3", 1010),
-            ("moved send both node 4096 3", 510),
-            ("moved send both node 8192 3", 510),
+            ("moved send second node 4096 3", 100_010),
+            ("moved send both node 4096 3", 50_010),
+            ("moved send both node 8192 3", 50_010),
             ("the program's own", 5),
         ]);
         let shares: Vec<_> = found.iter().map(|it| (it.computing, it.moved)).collect();
@@ -217,25 +221,25 @@ mod tests {
         assert_eq!(shares, expected);
         let verdicts: Vec<_> = found.iter().map(|it| it.verdict().unwrap()).collect();
         assert_eq!(verdicts, [Moving::Moves, Moving::StandsStill, Moving::MovesInPart]);
-        assert_eq!((found[0].alone_ns, found[0].rounds), (1000.0, 1));
+        assert_eq!((found[0].alone_ns, found[0].rounds), (100_000.0, 1));
     }
 
     /// An origin waits through the computation of its target where nothing moves meanwhile, and not at all where all does.
     #[test]
     fn of_a_put_the_computation_of_the_target_is_no_wait() {
         let found = of(&[
-            ("moved put nobody node 4096 3", 1000),
-            ("moved put second node 4096 3", 4000),
-            ("moved put_allocated nobody node 4096 3", 1000),
-            ("moved put_allocated second node 4096 3", 1000),
+            ("moved put nobody node 4096 3", 100_000),
+            ("moved put second node 4096 3", 103_000),
+            ("moved put_allocated nobody node 4096 3", 100_000),
+            ("moved put_allocated second node 4096 3", 3_000),
         ]);
         assert_eq!([found[0].moved, found[1].moved], [0.0, 1.0]);
     }
 
     #[test]
     fn rounds_that_disagree_give_no_verdict() {
-        let mut rounds = vec![("moved ibcast nobody all 8 3", 1000)];
-        rounds.extend([0, 0, 1000, 1000].map(|ns| ("moved ibcast second all 8 3", ns)));
+        let mut rounds = vec![("moved ibcast nobody all 8 3", 100_000)];
+        rounds.extend([0, 0, 100_000, 100_000].map(|ns| ("moved ibcast second all 8 3", ns)));
         let found = of(&rounds);
         assert_eq!((found[0].moved_low, found[0].moved_high), (0.0, 1.0));
         assert_eq!(found[0].verdict(), None);

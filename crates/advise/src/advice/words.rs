@@ -79,6 +79,13 @@ fn progress_target(advice: &Advice, setting: AdviceContext<'_>) -> String {
     let at = place(&advice.waiting);
     let (moves, together) = match (others(advice), of_targets(setting.moved)) {
         (SENDERS, _) => ("what they sent with MPI_Bsend moves only then here".to_owned(), "send"),
+        (_, Some((row, Moving::Moves))) if !advice.waiting.call.contains("flush") => (
+            format!(
+                "perhaps the lock is given only then here: data alone move by themselves ({})",
+                measured(row)
+            ),
+            "synchronise",
+        ),
         (_, Some((row, Moving::Moves))) => {
             return format!(
                 "{at} waits until {who} enter{third} MPI, computing meanwhile, though one-sided data move by themselves here \

@@ -470,6 +470,8 @@ pub struct OptionsArgs {
 Examples:
   lapscope doctor                       this machine, its MPIs, what they communicate by
   lapscope doctor ./app                 and whether this program can be profiled
+  lapscope doctor --progress -- mpirun -n 2
+                                        what this MPI moves while ranks compute, measured
 
 The exit code is 3 when something is missing without which nothing, or not this program, can be
 recorded.")]
@@ -477,8 +479,24 @@ pub struct DoctorArgs {
     /// Program to look at
     pub program: Option<PathBuf>,
 
+    /// Launch a program of lapscope's own, which measures what moves while ranks compute; reports use what it finds
+    #[arg(long, conflicts_with = "program")]
+    pub progress: bool,
+
+    /// With --progress: the MPI library [default: the one beside the launcher, else the loader's]
+    #[arg(long, value_name = "FILE", requires = "progress")]
+    pub mpi_library: Option<PathBuf>,
+
+    /// With --progress: file to write [default: beside the calibrations, where reports look]
+    #[arg(long, short, value_name = "FILE", requires = "progress")]
+    pub output: Option<PathBuf>,
+
     #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
     pub format: Format,
+
+    /// With --progress: the launch line, without a program
+    #[arg(last = true, value_name = "COMMAND", requires = "progress")]
+    pub command: Vec<OsString>,
 }
 
 /// The process in which `doctor` asks an MPI library what it is

@@ -50,6 +50,8 @@ int lapscope_calibrate(const char *mode, double seconds)
         return measure(transfers_and_collectives, seconds);
     if (!strcmp(mode, "limits"))
         return measure(probe_limits, seconds);
-    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits\n", mode);
+    if (!strcmp(mode, "progress"))
+        return measure(measure_progress, seconds);
+    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits, progress\n", mode);
     return 2;
 }

@@ -35,6 +35,7 @@ mod nodes;
 mod observe;
 mod overlap;
 mod probe;
+mod progress;
 mod reach;
 
 mod reach_pairs;

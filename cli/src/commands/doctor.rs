@@ -20,6 +20,9 @@ const MISSING: u8 = 3;
 /// # Errors
 /// The program that was named does not exist, or cannot be read.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    if args.progress {
+        return super::progress::run(args);
+    }
     let program = args.program.as_deref().map(place).transpose()?;
     let findings = doctor::look(program.as_deref());
     let findings = match &program {

@@ -18,6 +18,7 @@ pub mod overlap;
 pub mod own_program;
 pub mod part;
 pub mod pending;
+pub mod progress;
 pub mod reach;
 pub mod recover;
 pub mod report;

@@ -50,7 +50,7 @@ impl OwnProgram<'_> {
         let settings = &recorded.settings;
         let status = launch(&self.launch_line(&program, settings), settings)?;
         if !status.success() {
-            return Ok(Err(failed(status)));
+            return Ok(Err(self.failed(status)));
         }
         run.directory = recorded.recovered_run(true)?.directory;
         Ok(Ok(run))
@@ -130,6 +130,17 @@ impl OwnProgram<'_> {
         self.behind(settings.exported(self.command).into_owned(), program)
     }
 
+    fn failed(&self, status: ExitStatus) -> ExitCode {
+        let code = child::exit_code(status);
+        say!("the launch failed with exit code {code}: nothing was measured");
+        say!(
+            "a launch line is a launcher and its options, without a program, as in: {} mpirun -n 2",
+            self.used_as
+        );
+        say!("when the wrong MPI was loaded, name the right one: --mpi-library /path/to/libmpi.so");
+        ExitCode::from(code)
+    }
+
     fn behind(&self, mut line: Vec<OsString>, program: &Path) -> Vec<OsString> {
         line.extend([program.into(), self.mode.into(), self.seconds.to_string().into()]);
         line
@@ -158,13 +169,6 @@ fn launch(line: &[OsString], settings: &EnvironmentChanges) -> Result<ExitStatus
     let mut command = settings.command(line);
     command.stdout(to_stderr.unwrap_or_else(|_| Stdio::null()));
     child::run(&mut command).with_context(|| line[0].to_string_lossy().into_owned())
-}
-
-fn failed(status: ExitStatus) -> ExitCode {
-    let code = child::exit_code(status);
-    say!("the launch failed with exit code {code}: nothing was measured");
-    say!("when the wrong MPI was loaded, name the right one: --mpi-library /path/to/libmpi.so");
-    ExitCode::from(code)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod loggps;
 pub mod overlap;
 pub mod pairs;
 pub mod pending;
+pub mod progress;
 pub mod reach;
 pub mod report;
 pub mod requests;

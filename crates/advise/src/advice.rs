@@ -20,6 +20,7 @@ use serde::Serialize;
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::is_vague;
+use lapscope_measure::progress::MovedShare;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_trace::Locality;
@@ -67,6 +68,8 @@ pub struct AdviceContext<'a> {
     /// What of posts and waits could be moved, where buffers were watched.
     pub reach: Option<&'a Reach>,
     pub replayed: Replayed,
+    /// What `lapscope doctor --progress` measured here; empty: nobody did.
+    pub moved: &'a [MovedShare],
 }
 
 /// What replays of the run say that cures gain, as shares of the run time; `None`: not known.

@@ -4,6 +4,7 @@ pub mod advice;
 mod copied_sends;
 pub mod insight;
 pub mod problem;
+pub mod progress_in_words;
 pub mod reach_in_words;
 pub mod singletons;
 mod starved;

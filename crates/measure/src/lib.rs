@@ -5,6 +5,7 @@ pub mod injection;
 pub mod left_over;
 pub mod loggps;
 pub mod overlap;
+pub mod progress;
 pub mod reach;
 pub mod reference;
 pub mod sites;

@@ -20,9 +20,11 @@ use lapscope_trace::Trace;
 
 mod choice;
 mod circumstances;
+mod progress;
 
 pub use choice::{directory, keep, DIRECTORY_VARIABLE};
 pub use circumstances::Circumstances;
+pub use progress::MeasuredProgress;
 
 use choice::CalibrationChoice;
 
@@ -222,24 +224,32 @@ impl Calibration {
     /// # Errors
     /// Names what cannot be written.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        let name = || format!("{} cannot be written", path.display());
-        std::fs::create_dir_all(directory).with_context(name)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory).with_context(name)?;
-        serde_json::to_writer_pretty(&mut file, self).with_context(name)?;
-        writeln!(file).with_context(name)?;
-        file.persist(path).with_context(name)?;
-        Ok(())
+        write_whole(self, path)
     }
 
     /// `node-Open_MPI_v4.1.4-20260504T123000Z.json`
     pub fn file_name(&self) -> String {
-        let host = self.circumstances.hosts.first().map_or("", String::as_str);
-        let mpi = self.circumstances.mpi_library.split(',').next().unwrap_or_default();
-        let created: String = self.created.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-        let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' };
-        let name: String = format!("{host}-{mpi}").chars().map(plain).take(80).collect();
-        format!("{name}-{created}.json")
+        file_name(&self.circumstances, &self.created)
     }
+}
+
+fn file_name(circumstances: &Circumstances, created: &str) -> String {
+    let host = circumstances.hosts.first().map_or("", String::as_str);
+    let mpi = circumstances.mpi_library.split(',').next().unwrap_or_default();
+    let created: String = created.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' };
+    let name: String = format!("{host}-{mpi}").chars().map(plain).take(80).collect();
+    format!("{name}-{created}.json")
+}
+
+fn write_whole(document: &impl Serialize, path: &Path) -> anyhow::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    let name = || format!("{} cannot be written", path.display());
+    std::fs::create_dir_all(directory).with_context(name)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(name)?;
+    serde_json::to_writer_pretty(&mut file, document).with_context(name)?;
+    writeln!(file).with_context(name)?;
+    file.persist(path).with_context(name)?;
+    Ok(())
 }

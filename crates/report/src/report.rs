@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use crate::calibration::MeasuredProgress;
 use lapscope_advise::advice::Advice;
 use lapscope_advise::insight::{find_insights, Insight};
 use lapscope_advise::summary::{exposed, Summary};
@@ -77,6 +78,8 @@ pub struct Report {
     pub bounds: Option<RunTimeBounds>,
     /// `None`: nothing of it is known to do so, or it was not replayed, as `bounds` says.
     pub relies_on_buffering: Option<ReliesOnBuffering>,
+    /// What moves while ranks compute, where that was measured and advice was asked for.
+    pub progress: Option<MeasuredProgress>,
     /// That it takes too long.
     #[serde(skip)]
     pub is_too_large_to_replay: bool,
@@ -110,6 +113,7 @@ pub struct InDetail {
     pub bounds: Option<RunTimeBounds>,
     pub relies_on_buffering: Option<ReliesOnBuffering>,
     pub is_too_large_to_replay: bool,
+    pub progress: Option<MeasuredProgress>,
     pub advice: Vec<Advice>,
 }
 
@@ -231,6 +235,7 @@ impl Report {
             bounds: detail.bounds,
             relies_on_buffering: detail.relies_on_buffering,
             is_too_large_to_replay: detail.is_too_large_to_replay,
+            progress: detail.progress,
             advice: detail.advice,
         };
         (report, detail.overlap)

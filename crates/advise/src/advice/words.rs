@@ -1,10 +1,12 @@
 //! Advice in words.
 
 use super::{Advice, AdviceCause, AdviceContext, Began, CallSite, Cure, Doing, Limit};
+use crate::progress_in_words::{measured, of_messages, of_targets};
 use lapscope_data::model::{nonblocking_name, Completes, Nanos, Transfers};
 use lapscope_data::options;
 use lapscope_data::text::ranks;
 use lapscope_data::text::units::{bytes, percent, round_bytes, time};
+use lapscope_measure::progress::Moving;
 
 /// A limit is worth raising for messages up to this many times as large.
 const NEAR_LIMIT: u64 = 16;
@@ -45,22 +47,7 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext
             place(&advice.waiting),
             on(advice)
         ),
-        Cure::ProgressTarget => format!(
-            "{} waits until {} enter{} MPI, computing meanwhile: {} only then here. Call MPI_Test or MPI_Iprobe now and then in that \
-             computation, have this MPI make progress by itself (asynchronous progress, where it has a setting for it), or \
-             {} where both are in MPI anyway.",
-            place(&advice.waiting),
-            ranks::in_words(&advice.change_ranks, advice.of_ranks),
-            ranks::third_person(&advice.change_ranks),
-            match others(advice) {
-                SENDERS => "what they sent with MPI_Bsend moves",
-                _ => "one-sided data move",
-            },
-            match others(advice) {
-                SENDERS => "send",
-                _ => "synchronise",
-            },
-        ),
+        Cure::ProgressTarget => progress_target(advice, setting),
         Cure::CallEarlier => format!(
             "Call {} before the computation in front of it{}: nothing is put in between, and {} for it in {}.",
             place(advice.change.last().unwrap_or(&advice.waiting)),
@@ -84,6 +71,44 @@ pub(super) fn others(advice: &Advice) -> &'static str {
 }
 
 const SENDERS: &str = "senders";
+
+/// That one-sided data move only while their target is inside MPI is certain where it was measured.
+fn progress_target(advice: &Advice, setting: AdviceContext<'_>) -> String {
+    let who = ranks::in_words(&advice.change_ranks, advice.of_ranks);
+    let third = ranks::third_person(&advice.change_ranks);
+    let at = place(&advice.waiting);
+    let (moves, together) = match (others(advice), of_targets(setting.moved)) {
+        (SENDERS, _) => ("what they sent with MPI_Bsend moves only then here".to_owned(), "send"),
+        (_, Some((row, Moving::Moves))) if !advice.waiting.call.contains("flush") => (
+            format!(
+                "perhaps the lock is given only then here: data alone move by themselves ({})",
+                measured(row)
+            ),
+            "synchronise",
+        ),
+        (_, Some((row, Moving::Moves))) => {
+            return format!(
+                "{at} waits until {who} enter{third} MPI, computing meanwhile, though one-sided data move by themselves here \
+                 ({}): look for a lock that is held there, or for an answer that only the program gives, before MPI_Test is \
+                 called in that computation.",
+                measured(row)
+            )
+        }
+        (_, Some((row, Moving::StandsStill))) => {
+            (format!("one-sided data move only then here ({})", measured(row)), "synchronise")
+        }
+        (_, _) => (
+            "perhaps one-sided data move only then here, which lapscope doctor --progress -- <launch line> measures"
+                .to_owned(),
+            "synchronise",
+        ),
+    };
+    format!(
+        "{at} waits until {who} enter{third} MPI, computing meanwhile: {moves}. Call MPI_Test or MPI_Iprobe now and then in that \
+         computation, have this MPI make progress by itself (asynchronous progress, where it has a setting for it), or \
+         {together} where both are in MPI anyway."
+    )
+}
 
 fn wait_together(advice: &Advice) -> String {
     format!(
@@ -144,9 +169,14 @@ fn test(advice: &Advice, collective: bool, setting: AdviceContext<'_>) -> String
         }
         _ => format!("{what} may stand still there; their reference time is not known"),
     };
+    let seen = match of_messages(setting.moved, advice.evidence.min_bytes).filter(|_| !collective) {
+        Some((row, Moving::StandsStill)) => format!(" ({})", measured(row)),
+        Some((row, Moving::Moves)) => format!(" (though {})", measured(row)),
+        _ => String::new(),
+    };
     let injects = if can_be_injected(advice, setting) { INJECTION } else { "" };
     let mut text = format!(
-        "Call MPI_Test now and then in the computation between {} and {}{}: {why}{injects}.",
+        "Call MPI_Test now and then in the computation between {} and {}{}: {why}{seen}{injects}.",
         place(from),
         place(to),
         on(advice)

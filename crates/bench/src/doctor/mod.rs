@@ -16,7 +16,7 @@ mod machine;
 mod mpi;
 mod network;
 mod permissions;
-mod progress;
+pub mod progress;
 mod shared_memory;
 mod subject;
 #[cfg(test)]

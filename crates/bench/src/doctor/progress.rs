@@ -2,8 +2,13 @@
 //! sources (`MPIR_CVAR_ASYNC_PROGRESS`), Intel MPI by its Developer Reference, Cray MPICH by what MPICH_ENV_DISPLAY
 //! prints, Open MPI by its variables; where a library has answered, by what it has said.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
 use super::ask::LibraryAccount;
-use super::family::{Family, Identity};
+use super::family::{identify, Family, Identity};
 use super::host::Host;
 use super::Finding;
 
@@ -20,6 +25,26 @@ struct Offer {
     control: &'static str,
     /// What it moves.
     moves: &'static str,
+}
+
+/// As [`Offer`], for who prints it.
+#[derive(Debug, Serialize)]
+pub struct Setting {
+    /// What is to be typed.
+    pub typed: &'static str,
+    pub moves: &'static str,
+    /// `NAME=value`: it was on.
+    pub on_by: Option<String>,
+}
+
+/// Of an MPI by what MPI_Get_library_version says.
+pub fn setting_of(library: &str, environment: &BTreeMap<String, String>) -> Option<Setting> {
+    let version = Some(library.to_owned());
+    let answer = LibraryAccount { version, ..LibraryAccount::default() };
+    let Offer { typed, moves, variables, .. } = offer(identify(&answer, Path::new("")).family)?;
+    let set = variables.iter().find_map(|&name| Some((name, environment.get(name)?)));
+    let on_by = set.filter(|(_, value)| means_on(value));
+    Some(Setting { typed, moves, on_by: on_by.map(|(name, value)| format!("{name}={value}")) })
 }
 
 const THREAD: &str = "a thread of each rank moves messages while the rank computes";
@@ -107,7 +132,7 @@ mod tests {
     }
 
     fn nowhere(variables: &[(&str, &str)]) -> Host {
-        Host::made(std::path::Path::new("/nonexistent"), variables)
+        Host::made(Path::new("/nonexistent"), variables)
     }
 
     #[test]

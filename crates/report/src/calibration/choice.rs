@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::circumstances::Hosts;
-use super::{lacked_processors, Calibration, Circumstances, MOST_BYTES};
+use super::{lacked_processors, Calibration, Circumstances, MeasuredProgress, MOST_BYTES};
 use lapscope_data::db::{link_out, Census, RunFiles};
 use lapscope_data::files::open_regular;
 use lapscope_data::text::units::percent;
@@ -41,14 +41,15 @@ impl CalibrationChoice {
     }
 }
 
-/// Copies the calibration that fits a run into its directory, if there is one.
+/// Copies the calibration that fits a run into its directory, if there is one, and what is known of progress.
 pub fn keep(files: &RunFiles) {
-    if directory().map_or(true, |directory| calibrations(&directory).is_empty()) {
+    if directory().map_or(true, |directory| !directory.is_dir()) {
         return;
     }
     let census = Census::take(&files.databases);
     if let Ok(run) = Circumstances::new(census.infos().into_iter(), &files.databases) {
         find(&run, files, false);
+        MeasuredProgress::fitting(&run, files);
     }
 }
 
@@ -93,7 +94,7 @@ fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> Calibrat
 }
 
 /// Into a file that appears whole, and that those may read who may read the `databases` beside it.
-fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
+pub(super) fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(Path::new(".")))?;
     std::io::copy(&mut open_regular(from)?.take(MOST_BYTES), &mut file)?;
     if let Some(database) = databases.first() {
@@ -163,7 +164,7 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> C
 }
 
 /// The files in a directory of calibrations, in the order of their names.
-fn calibrations(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn calibrations(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())

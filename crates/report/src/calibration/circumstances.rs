@@ -82,7 +82,7 @@ pub(super) enum Hosts {
 
 /// Whether a variable chooses or tunes a transport; not those that a launcher sets anew for every job.
 fn is_about_transport(name: &str) -> bool {
-    const PREFIXES: [&str; 20] = [
+    const PREFIXES: [&str; 22] = [
         "OMPI_MCA_btl",
         "OMPI_MCA_pml",
         "OMPI_MCA_mtl",
@@ -103,6 +103,8 @@ fn is_about_transport(name: &str) -> bool {
         "PSM",
         "MV2_",
         "I_MPI_ADJUST",
+        "MPICH_ASYNC_PROGRESS",
+        "I_MPI_ASYNC_PROGRESS",
     ];
     const OTHERS: [&str; 7] = [
         "_verbose",

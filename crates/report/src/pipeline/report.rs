@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
+use crate::calibration::MeasuredProgress;
 use crate::cvars;
 use crate::findings::{Findings, FindingsChoice};
 use crate::pictures::Drawn;
@@ -184,7 +185,10 @@ fn in_detail<T>(
     let bounds = replays.map(|(_, replays)| replays.bounds);
     let is_injected = injection.is_some() || open.is_injection_left_out();
     let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
-    let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed };
+    let progress = MeasuredProgress::for_run(trace, &open.files).filter(|_| is_wanted);
+    let moved = progress.as_ref().map_or(&[][..], |progress| &progress.moved);
+    let setting =
+        AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed, moved };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
     let told = view.plan().filter(|_| wanted.steps);
@@ -201,6 +205,7 @@ fn in_detail<T>(
         bounds,
         relies_on_buffering,
         is_too_large_to_replay,
+        progress,
         advice,
     };
     Ok((detail, looked))

@@ -268,6 +268,10 @@ pub struct ReportArgs {
     #[arg(long, value_enum, default_value_t)]
     pub sort: SiteOrder,
 
+    /// Show advice as code, before and after, in the language of the file that it names
+    #[arg(long)]
+    pub how: bool,
+
     #[command(flatten)]
     pub ranks: RanksArgs,
 
@@ -511,6 +515,6 @@ pub struct AskMpiArgs {
 /// What the words in reports mean (`lapscope help terms`), or the help of a command.
 #[derive(Debug, Args)]
 pub struct HelpArgs {
-    /// `terms`, or the name of a command
+    /// `terms`, `cures`, or the name of a command
     pub topic: Option<String>,
 }

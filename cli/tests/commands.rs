@@ -94,7 +94,7 @@ fn help_explains_words_and_commands() {
     help(&["terms"]).success().stdout(contains("exposed time").and(contains("overlap window")));
     help(&["tune"]).success().stdout(contains("Usage: lapscope tune"));
     help(&[]).success().stdout(starts_with("How much"));
-    help(&["word"]).code(2).stderr(contains("no help on 'word'; there is: terms, run"));
+    help(&["word"]).code(2).stderr(contains("no help on 'word'; there is: terms, cures, run"));
 }
 
 #[test]

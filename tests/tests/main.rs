@@ -13,6 +13,7 @@ mod bench;
 mod buffering;
 mod calibrate;
 mod counters;
+mod cures;
 mod deaths;
 mod directories;
 mod doctor;

@@ -88,7 +88,7 @@ pub fn unknown_topic(topic: &str) -> clap::Error {
         .filter(|command| !command.is_hide_set())
         .map(Command::get_name)
         .collect();
-    let text = format!("no help on '{topic}'; there is: terms, {}", commands.join(", "));
+    let text = format!("no help on '{topic}'; there is: terms, cures, {}", commands.join(", "));
     Cli::command().error(ErrorKind::InvalidValue, text)
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::args::{help_of, unknown_topic, HelpArgs};
 use crate::output;
-use crate::render::glossary;
+use crate::render::{cures, glossary};
 use lapscope_data::text::style::Style;
 
 /// # Errors
@@ -13,6 +13,8 @@ pub fn run(args: &HelpArgs) -> anyhow::Result<ExitCode> {
     let topic = args.topic.as_deref();
     if topic == Some("terms") {
         output::print(|out| glossary::write_text(out, Style::for_stdout()))?;
+    } else if topic == Some("cures") {
+        output::print(|out| cures::write(out, Style::for_stdout()))?;
     } else if let Some(help) = help_of(topic) {
         output::print(|out| write!(out, "{help}"))?;
     } else {

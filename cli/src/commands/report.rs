@@ -11,7 +11,7 @@ use crate::args::{ReportArgs, REPORTED_SITES};
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document, Format};
 use crate::render;
-use lapscope_data::model::RankList;
+use crate::render::report::AskedBesides;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_measure::injection::automatic::Automatic;
@@ -41,7 +41,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let options = ReportOptions { top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks.chosen(), options)?;
     export::print(
-        &mut ReportOutput { report, listed: args.ranked.listed.clone() },
+        &mut ReportOutput {
+            report,
+            asked: AskedBesides { listed: args.ranked.listed.clone(), how: args.how },
+        },
         args.read.format,
     )?;
     Ok(ExitCode::SUCCESS)
@@ -90,13 +93,12 @@ impl Document for Pages {
 
 struct ReportOutput {
     report: Report,
-    /// Ranks that the text has a line for.
-    listed: Option<RankList>,
+    asked: AskedBesides,
 }
 
 impl Document for ReportOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::report::write(out, &self.report, self.listed.as_ref(), style)?)
+        Ok(render::report::write(out, &self.report, &self.asked, style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
@@ -121,5 +123,5 @@ pub fn print_of(run: &Path) -> Result<()> {
     open.find_wrappers(&[])?;
     let options = ReportOptions { top: REPORTED_SITES, ..ReportOptions::default() };
     let report = build(&mut open, &[], options)?;
-    export::print(&mut ReportOutput { report, listed: None }, Format::default())
+    export::print(&mut ReportOutput { report, asked: AskedBesides::default() }, Format::default())
 }

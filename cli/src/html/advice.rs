@@ -4,6 +4,7 @@ use super::markup::{Document, Html, Unit};
 use super::sites::target;
 use super::Contents;
 use lapscope_advise::advice::{Advice, CallSite};
+use lapscope_advise::how;
 use lapscope_data::text::units::percent;
 
 const MOST: usize = 12;
@@ -79,7 +80,21 @@ fn item(
             html.whole_text(&other.sentence);
         }
     });
+    code(html, advice);
     links(html, contents, advice);
+}
+
+/// What to write, folded away.
+fn code(html: &mut Html, advice: &Advice) {
+    let Some(snippet) = how::snippet(advice).filter(|_| advice.helps) else { return };
+    html.within("details", &[], |html| {
+        let says = format!("How it looks in {}", snippet.language.name());
+        html.element("summary", &[], &says);
+        for (heading, code) in [("Before", &snippet.before), ("After", &snippet.after)] {
+            html.element("p", &[("class", "note")], heading);
+            html.element("pre", &[], code);
+        }
+    });
 }
 
 /// To the rows of its call sites.

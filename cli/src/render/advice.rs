@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use lapscope_advise::advice::Advice;
+use lapscope_advise::how::{self, Snippet};
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{percent, time, time_range};
 
@@ -24,6 +25,35 @@ pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result
     if !others.is_empty() {
         writeln!(out, "\n{}", style.bold("NOT FIXABLE BY OVERLAP"))?;
         write_all(out, &others, MOST_OTHERS, style)?;
+    }
+    Ok(())
+}
+
+/// Writes the advice that is a change of code as code, in the language of the file that it names.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_code(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result<()> {
+    let worth = advice.iter().filter(|advice| advice.helps && advice.is_worth_reading());
+    let code = worth.take(MOST_CURES).filter_map(|advice| Some((advice, how::snippet(advice)?)));
+    for (advice, snippet) in code {
+        let note =
+            format!("in {}; the names are not those of your program", snippet.language.name());
+        writeln!(out, "\n{}", style.headed_dimly("HOW", &note))?;
+        writeln!(out, "{}", style.wrap(&advice.headline, "  ", "  "))?;
+        write_snippet(out, &snippet, style)?;
+    }
+    Ok(())
+}
+
+/// Writes a change of code: what stands there, and what would help.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_snippet(out: &mut dyn Write, snippet: &Snippet, style: Style) -> io::Result<()> {
+    for (heading, code) in [("before", &snippet.before), ("after", &snippet.after)] {
+        writeln!(out, "  {}", style.dim(heading))?;
+        code.lines().try_for_each(|line| writeln!(out, "      {line}"))?;
     }
     Ok(())
 }

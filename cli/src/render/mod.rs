@@ -6,6 +6,7 @@ pub mod bench;
 pub mod calibration;
 pub(crate) mod cause;
 pub mod columns;
+pub mod cures;
 pub mod diff;
 pub mod glossary;
 pub mod hang;

@@ -9,6 +9,7 @@ mod summary;
 use std::io::{self, Write};
 
 use super::table::{Align, Cell, Table};
+use lapscope_advise::how::snippet;
 use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
@@ -31,21 +32,30 @@ pub use sites::{site_label, write_site_table, write_wrappers};
 pub(crate) use steps::{lines as step_lines, what as what_steps};
 pub use summary::{answers, beyond_all};
 
-/// Writes the whole report, with a line for each of the ranks that are `listed`.
+/// What the text has besides.
+#[derive(Debug, Clone, Default)]
+pub struct AskedBesides {
+    /// Ranks that have a line.
+    pub listed: Option<RankList>,
+    /// Advice as code.
+    pub how: bool,
+}
+
+/// Writes the whole report.
 ///
 /// # Errors
 /// Of the writer.
 pub fn write(
     out: &mut dyn Write,
     report: &Report,
-    listed: Option<&RankList>,
+    asked: &AskedBesides,
     style: Style,
 ) -> io::Result<()> {
     write_head(out, report, style)?;
     write_problems(out, report, style)?;
     summary::write(out, report, style)?;
     write_split(out, report, style)?;
-    ranks::write(out, report, listed, style)?;
+    ranks::write(out, report, asked.listed.as_ref(), style)?;
     overlap::write(out, report, style)?;
     steps::write(out, report, style)?;
     write_thresholds(out, report, style)?;
@@ -55,6 +65,9 @@ pub fn write(
     }
     write_insights(out, report, style)?;
     super::advice::write(out, &report.advice, style)?;
+    if asked.how {
+        super::advice::write_code(out, &report.advice, style)?;
+    }
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
     super::unexpected::write(out, report, style)?;
@@ -329,6 +342,9 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
             "lapscope calibrate -- <launch line>".to_owned(),
             "reference times, measured; then this report again: its intervals get narrower",
         ));
+    }
+    if report.advice.iter().any(|advice| advice.is_worth_reading() && snippet(advice).is_some()) {
+        next.push((format!("lapscope report --how {run}"), "the advice as code, before and after"));
     }
     next.push((
         format!("lapscope html {run}"),

@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod copied_sends;
+pub mod how;
 pub mod insight;
 pub mod problem;
 pub mod progress_in_words;

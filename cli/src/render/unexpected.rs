@@ -74,7 +74,7 @@ fn sentence(pile: &Pile, of: usize) -> String {
 
 /// Whether MPI's own record of a message takes about as much memory as the message: 0.2 to 0.9 KB were seen.
 fn is_small(pile: &Pile) -> bool {
-    pile.low.bytes.0 <= SMALL * pile.low.messages
+    pile.low.bytes.0 / SMALL < pile.low.messages
 }
 
 /// The high bound, where it says something else, and what it leaves out.

@@ -40,12 +40,12 @@ pub struct Volume {
 impl Volume {
     fn add(&mut self, bytes: u64) {
         self.messages += 1;
-        self.bytes.0 += bytes;
+        self.bytes.0 = self.bytes.0.saturating_add(bytes);
     }
 
     fn merge(&mut self, other: Volume) {
         self.messages += other.messages;
-        self.bytes.0 += other.bytes.0;
+        self.bytes.0 = self.bytes.0.saturating_add(other.bytes.0);
     }
 }
 
@@ -229,12 +229,13 @@ impl<'a> KeptSearch<'a> {
         let half = self.trace.half(sender, send as usize);
         let bytes = half.bytes().0;
         let seen = half.observed.and_then(|observed| observed.first_complete);
-        let seen = seen.map(|since| half.post_begin + since);
+        let seen = seen.map(|since| half.post_begin.saturating_add(since));
         let is_kept_by_mpi = !matches!(half.operation.mode, Mode::Buffered | Mode::Synchronous)
             && self.trace.ranks[sender].info().copied_sends.is_none();
         let kept = [seen, half.completion_end].into_iter().flatten().min();
         let limit = self.limits[self.trace.locality(sender, receiver) as usize];
-        let kept = kept.filter(|kept| is_kept_by_mpi && kept + SAME_CLOCK + margin < posted);
+        let kept =
+            kept.filter(|kept| is_kept_by_mpi && kept.saturating_add(SAME_CLOCK + margin) < posted);
         let most_bytes = limit.filter(|_| kept.is_none()).map_or(bytes, |limit| bytes.min(limit));
         let sent = half.post_begin;
         LateReceive { sender, send, receive: NONE, sent, kept, posted, bytes, most_bytes }

@@ -22,27 +22,27 @@ impl Slots {
         let [added, taken] = [from, until].map(|moment| slot(moment, self.begin, self.width));
         for it in [&mut self.added[added], &mut self.taken[taken]] {
             it.0 += 1;
-            it.1 += bytes as i64;
+            it.1 = it.1.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
         }
     }
 
     /// Whether there may have been so much at once: as if all of a slot were added before anything is taken.
     pub fn may_reach(&self, messages: i64, bytes: i64) -> bool {
-        let mut level = (0, 0);
+        let mut level = (0i64, 0i64);
         self.added.iter().zip(&self.taken).any(|(added, taken)| {
-            let most = (level.0 + added.0, level.1 + added.1);
-            level = (most.0 - taken.0, most.1 - taken.1);
+            let most = (level.0 + added.0, level.1.saturating_add(added.1));
+            level = (most.0 - taken.0, most.1.saturating_sub(taken.1));
             most.0 >= messages || most.1 >= bytes
         })
     }
 }
 
 pub fn slot_width(begin: i64, end: i64) -> i64 {
-    ((end - begin) / SLOTS as i64 + 1).max(1)
+    (end.saturating_sub(begin) / SLOTS as i64).saturating_add(1).max(1)
 }
 
 fn slot(moment: i64, begin: i64, width: i64) -> usize {
-    ((moment - begin).max(0) / width).min(SLOTS as i64 - 1) as usize
+    (moment.saturating_sub(begin).max(0) / width).min(SLOTS as i64 - 1) as usize
 }
 
 /// The most that was kept at once.
@@ -69,8 +69,11 @@ impl Levels {
         kept: impl Iterator<Item = (i64, i64, u64)> + Clone,
         (begin, end): (i64, i64),
     ) -> Levels {
-        let added = kept.clone().map(|(from, _, bytes)| (from, 1, bytes as i64));
-        let taken = kept.map(|(_, until, bytes)| (until, -1, -(bytes as i64)));
+        let added = kept
+            .clone()
+            .map(|(from, _, bytes)| (from, 1, i64::try_from(bytes).unwrap_or(i64::MAX)));
+        let taken =
+            kept.map(|(_, until, bytes)| (until, -1, -i64::try_from(bytes).unwrap_or(i64::MAX)));
         let mut events: Vec<(i64, i64, i64)> = added.chain(taken).collect();
         // what is taken goes first; quick, since both are nearly in order
         events.sort();
@@ -80,17 +83,19 @@ impl Levels {
             over_time: vec![0; SLOTS],
         };
         let width = slot_width(begin, end);
-        let (mut messages, mut bytes, mut since, mut last) = (0, 0, begin, 0);
+        let (mut messages, mut bytes, mut since, mut last) = (0i64, 0i64, begin, 0);
         for (moment, message, size) in events {
             let now = slot(moment, begin, width);
             // what stood since then stands in all slots between
-            levels.over_time[last..=now].iter_mut().for_each(|it| *it = (*it).max(bytes as u64));
+            levels.over_time[last.min(now)..=now]
+                .iter_mut()
+                .for_each(|it| *it = (*it).max(bytes.max(0) as u64));
             last = now;
             if messages == 0 {
                 since = moment;
             }
             messages += message;
-            bytes += size;
+            bytes = size.saturating_add(bytes);
             levels.messages.follow(messages, moment, since, end);
             levels.bytes.follow(bytes, moment, since, end);
             if messages == 0 {
@@ -98,7 +103,7 @@ impl Levels {
                     peak.until = peak.until.min(moment);
                 }
             }
-            levels.over_time[now] = levels.over_time[now].max(bytes as u64);
+            levels.over_time[now] = levels.over_time[now].max(bytes.max(0) as u64);
         }
         levels
     }

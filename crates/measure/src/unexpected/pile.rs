@@ -81,7 +81,7 @@ pub fn find(
     let high = late.iter().map(|it| (it.sent, it.posted, it.most_bytes));
     let high = Levels::sweep(high, (begin, end));
     let rank = trace.ranks[place].info().rank;
-    let since_begin = |moment: i64| Nanos(moment - begin);
+    let since_begin = |moment: i64| Nanos(moment.saturating_sub(begin));
     let mut content = Content::default();
     let is_there =
         |it: &&LateReceive| it.kept.is_some_and(|it| it <= peak.at) && it.posted > peak.at;

@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
 LAPSCOPE = os.environ.get("LAPSCOPE_BIN", HERE / "target/release/lapscope")
@@ -56,13 +57,14 @@ def had(answer):
     return 1.0 if answer["processor_share"] is None else answer["processor_share"]
 
 
-def measure(launcher, variables):
-    environment = os.environ | {"LAPSCOPE_LIB_DIR": str(LIBRARIES)} | variables
-    kept = "/dev/null"  # not where reports look
-    line = [LAPSCOPE, "doctor", "--progress", "--format", "json", "-o", kept, "--", launcher, "-n", "2"]
+def measure(launcher, variables, place):
+    """`place`: where the run may write, and where results are kept: not where reports look."""
+    kept = {"LAPSCOPE_LIB_DIR": str(LIBRARIES), "LAPSCOPE_CALIBRATION_DIR": place}
+    environment = os.environ | kept | variables
+    line = [LAPSCOPE, "doctor", "--progress", "--format", "json", "--", launcher, "-n", "2"]
     best = None
     for _ in range(TRIES):
-        ran = subprocess.run([str(word) for word in line], env=environment, capture_output=True, text=True, timeout=120)
+        ran = subprocess.run([str(word) for word in line], env=environment, cwd=place, capture_output=True, text=True, timeout=120)
         answer = json.loads(ran.stdout) if ran.stdout else None
         if answer and (best is None or had(answer) > had(best)):
             best = answer
@@ -84,7 +86,8 @@ def table():
     yield "| % moved while these compute | " + " | ".join(name for name, _, _ in COLUMNS) + " | had processors |"
     yield "|---" * (len(COLUMNS) + 2) + "|"
     for name, launcher, variables in MPIS:
-        answer = measure(launcher, variables) if shutil.which(launcher) else None
+        with tempfile.TemporaryDirectory() as place:
+            answer = measure(launcher, variables, place) if shutil.which(launcher) else None
         if answer is None:
             print(f"not measured: {name}", file=sys.stderr)
             continue

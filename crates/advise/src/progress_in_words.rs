@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use lapscope_data::text::units::{percent, round_bytes};
-use lapscope_measure::progress::{is_put, Computing, MovedBetween, MovedShare, Moving, Posted};
+use lapscope_measure::progress::{is_put, Computing, MovedBetween, MovedKind, MovedShare, Moving};
 
 /// The control, of which a sender has nothing left to wait for but what the recorder takes itself, says when a machine is too
 /// busy to be measured.
 const CONTROL: f64 = 0.5;
 
 /// What a number is of, for a row of a table.
-pub fn posted(it: Posted) -> &'static str {
+pub fn posted(it: MovedKind) -> &'static str {
     match it {
-        Posted::Send => "MPI_Isend",
-        Posted::SmallSend => "MPI_Isend, eager",
-        Posted::Put => "MPI_Put, MPI_Win_create",
-        Posted::PutAllocated => "MPI_Put, MPI_Win_allocate",
-        Posted::Iallreduce => "MPI_Iallreduce",
-        Posted::Ibcast => "MPI_Ibcast",
+        MovedKind::Send => "MPI_Isend",
+        MovedKind::SmallSend => "MPI_Isend, eager",
+        MovedKind::Put => "MPI_Put, MPI_Win_create",
+        MovedKind::PutAllocated => "MPI_Put, MPI_Win_allocate",
+        MovedKind::Iallreduce => "MPI_Iallreduce",
+        MovedKind::Ibcast => "MPI_Ibcast",
     }
 }
 
-pub fn computing(posted: Posted, who: Computing) -> &'static str {
+pub fn computing(posted: MovedKind, who: Computing) -> &'static str {
     let [first, second] = ends(posted);
     match who {
         Computing::Nobody => "nobody",
@@ -40,27 +40,27 @@ pub fn between(it: MovedBetween) -> &'static str {
     }
 }
 
-fn ends(it: Posted) -> [&'static str; 2] {
+fn ends(it: MovedKind) -> [&'static str; 2] {
     match it {
-        Posted::Send | Posted::SmallSend => ["sender", "receiver"],
-        Posted::Put | Posted::PutAllocated => ["origin", "target"],
-        Posted::Iallreduce => ["rank 0", "the others"],
-        Posted::Ibcast => ["the root", "the others"],
+        MovedKind::Send | MovedKind::SmallSend => ["sender", "receiver"],
+        MovedKind::Put | MovedKind::PutAllocated => ["origin", "target"],
+        MovedKind::Iallreduce => ["rank 0", "the others"],
+        MovedKind::Ibcast => ["the root", "the others"],
     }
 }
 
 /// Whether the numbers are those of a machine that did something else meanwhile.
 pub fn is_disturbed(moved: &[MovedShare]) -> bool {
     let is_control =
-        |it: &&MovedShare| it.posted == Posted::SmallSend && it.computing == Computing::First;
+        |it: &&MovedShare| it.posted == MovedKind::SmallSend && it.computing == Computing::First;
     let mut controls = moved.iter().filter(is_control).peekable();
     controls.peek().is_none() || controls.any(|it| it.moved < CONTROL)
 }
 
 /// One sentence for each kind of transfer, without the control.
 pub fn sentences(moved: &[MovedShare]) -> Vec<String> {
-    let mut kinds: BTreeMap<(MovedBetween, Posted), Vec<&MovedShare>> = BTreeMap::new();
-    for it in moved.iter().filter(|it| it.posted != Posted::SmallSend) {
+    let mut kinds: BTreeMap<(MovedBetween, MovedKind), Vec<&MovedShare>> = BTreeMap::new();
+    for it in moved.iter().filter(|it| it.posted != MovedKind::SmallSend) {
         kinds.entry((it.between, it.posted)).or_default().push(it);
     }
     let mut all: Vec<String> = kinds.values().map(|rows| sentence(rows)).collect();
@@ -81,7 +81,7 @@ fn sentence(rows: &[&MovedShare]) -> String {
     let verdict = |who| of(who).map(MovedShare::verdict);
     let size = round_bytes(first.bytes);
     let call = match first.posted {
-        Posted::Send | Posted::SmallSend => format!("A send of {size}"),
+        MovedKind::Send | MovedKind::SmallSend => format!("A send of {size}"),
         it => match posted(it).split_once(", ") {
             Some((call, window)) => format!("{call} of {size} into memory of {window}"),
             None => format!("{} of {size}", posted(it)),
@@ -146,7 +146,7 @@ pub fn measured(row: &MovedShare) -> String {
         Computing::Both => "both its ends".to_owned(),
         who => format!("its {}", computing(row.posted, who)),
     };
-    let what = if row.posted == Posted::Send { "a message" } else { "an MPI_Put" };
+    let what = if row.posted == MovedKind::Send { "a message" } else { "an MPI_Put" };
     let (moved, size) = (percent(row.moved), round_bytes(row.bytes));
     format!("measured: {moved} of {what} of {size} moved while {who} computed")
 }
@@ -156,7 +156,7 @@ pub fn of_messages(moved: &[MovedShare], min_bytes: u64) -> Option<(&MovedShare,
     /// So many times smaller messages go as those that were measured, as a rule above every eager limit.
     const ALIKE: u64 = 16;
     let is_send = |it: &&MovedShare| {
-        (it.posted, it.computing) == (Posted::Send, Computing::Both)
+        (it.posted, it.computing) == (MovedKind::Send, Computing::Both)
             && min_bytes >= it.bytes / ALIKE
     };
     agreed(moved.iter().filter(is_send))
@@ -178,7 +178,7 @@ fn agreed<'m>(mut rows: impl Iterator<Item = &'m MovedShare>) -> Option<(&'m Mov
 mod tests {
     use super::*;
 
-    fn row(posted: Posted, computing: Computing, moved: f64) -> MovedShare {
+    fn row(posted: MovedKind, computing: Computing, moved: f64) -> MovedShare {
         MovedShare {
             posted,
             computing,
@@ -195,7 +195,7 @@ mod tests {
     fn send(first: f64, second: f64, both: f64) -> String {
         let rows =
             [(Computing::First, first), (Computing::Second, second), (Computing::Both, both)];
-        let rows = rows.map(|(who, moved)| row(Posted::Send, who, moved));
+        let rows = rows.map(|(who, moved)| row(MovedKind::Send, who, moved));
         sentences(&rows).remove(0)
     }
 
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn windows_that_differ_say_nothing_of_targets() {
-        let still = row(Posted::Put, Computing::Second, 0.0);
-        let moves = row(Posted::PutAllocated, Computing::Second, 1.0);
+        let still = row(MovedKind::Put, Computing::Second, 0.0);
+        let moves = row(MovedKind::PutAllocated, Computing::Second, 1.0);
         let found = of_targets(std::slice::from_ref(&still)).map(|(_, verdict)| verdict);
         assert_eq!(found, Some(Moving::StandsStill));
         assert_eq!(of_targets(&[still, moves]), None);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_control_that_is_waited_for_tells_of_a_busy_machine() {
-        assert!(is_disturbed(&[row(Posted::SmallSend, Computing::First, 0.3)]));
-        assert!(!is_disturbed(&[row(Posted::SmallSend, Computing::First, 0.97)]));
+        assert!(is_disturbed(&[row(MovedKind::SmallSend, Computing::First, 0.3)]));
+        assert!(!is_disturbed(&[row(MovedKind::SmallSend, Computing::First, 0.97)]));
     }
 }

@@ -10,7 +10,7 @@ use lapscope_trace::{Mark, Trace};
 /// What was posted before the computation. As in interposer/calibrate/progress.c, as `Computing` and `MovedBetween` are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Posted {
+pub enum MovedKind {
     /// A message above every eager limit.
     Send,
     /// One below, as a control.
@@ -47,7 +47,7 @@ pub enum MovedBetween {
 /// The share of a transfer that moved while a rank computed for several times as long as the transfer takes alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MovedShare {
-    pub posted: Posted,
+    pub posted: MovedKind,
     pub computing: Computing,
     pub between: MovedBetween,
     pub bytes: u64,
@@ -95,7 +95,7 @@ pub enum Moving {
 /// What a region is of: its name, taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Timed {
-    posted: Posted,
+    posted: MovedKind,
     between: MovedBetween,
     bytes: u64,
     computing: Computing,
@@ -141,8 +141,8 @@ const LEAST_NS: f64 = 20_000.0;
 
 fn shares<'t>(regions: impl Iterator<Item = (&'t str, i64)>) -> Vec<MovedShare> {
     let mut marking = Vec::new();
-    let mut alone: BTreeMap<(Posted, MovedBetween, u64), Vec<f64>> = BTreeMap::new();
-    let mut waits: BTreeMap<(Posted, MovedBetween, u64, Computing), Vec<f64>> = BTreeMap::new();
+    let mut alone: BTreeMap<(MovedKind, MovedBetween, u64), Vec<f64>> = BTreeMap::new();
+    let mut waits: BTreeMap<(MovedKind, MovedBetween, u64, Computing), Vec<f64>> = BTreeMap::new();
     for (name, ns) in regions {
         if name == NOTHING {
             marking.push(ns as f64);
@@ -185,8 +185,8 @@ fn shares<'t>(regions: impl Iterator<Item = (&'t str, i64)>) -> Vec<MovedShare> 
     waits.into_iter().filter_map(share).collect()
 }
 
-pub fn is_put(posted: Posted) -> bool {
-    matches!(posted, Posted::Put | Posted::PutAllocated)
+pub fn is_put(posted: MovedKind) -> bool {
+    matches!(posted, MovedKind::Put | MovedKind::PutAllocated)
 }
 
 fn quartiles(all: &mut [f64]) -> Option<[f64; 3]> {

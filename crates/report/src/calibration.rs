@@ -246,6 +246,12 @@ fn write_whole(document: &impl Serialize, path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let name = || format!("{} cannot be written", path.display());
+    // a file in the place of a device, as /dev/null, would be in the way of everybody
+    if path.exists() && !path.is_file() {
+        let mut file = std::fs::OpenOptions::new().write(true).open(path).with_context(name)?;
+        serde_json::to_writer_pretty(&mut file, document).with_context(name)?;
+        return writeln!(file).with_context(name);
+    }
     std::fs::create_dir_all(directory).with_context(name)?;
     let mut file = tempfile::NamedTempFile::new_in(directory).with_context(name)?;
     serde_json::to_writer_pretty(&mut file, document).with_context(name)?;

@@ -129,11 +129,11 @@ fn newest(paths: &[PathBuf], run: &Circumstances) -> Option<(PathBuf, MeasuredPr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_measure::progress::{Computing, MovedBetween, Posted};
+    use lapscope_measure::progress::{Computing, MovedBetween, MovedKind};
 
     fn made(created: &str, processor_share: Option<f64>) -> MeasuredProgress {
         let moved = MovedShare {
-            posted: Posted::Put,
+            posted: MovedKind::Put,
             computing: Computing::Second,
             between: MovedBetween::Node,
             bytes: 4096,

@@ -185,7 +185,7 @@ fn in_detail<T>(
     let bounds = replays.map(|(_, replays)| replays.bounds);
     let is_injected = injection.is_some() || open.is_injection_left_out();
     let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
-    let progress = MeasuredProgress::for_run(trace, &open.files).filter(|_| is_wanted);
+    let progress = is_wanted.then(|| MeasuredProgress::for_run(trace, &open.files)).flatten();
     let moved = progress.as_ref().map_or(&[][..], |progress| &progress.moved);
     let setting =
         AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed, moved };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lapscope_tests::launch::{lapscope, place, Form, Job};
-use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::mpi;
 use lapscope_tests::paths;
 
 /// A piece of code: what it does, and its lines.

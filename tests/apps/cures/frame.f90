@@ -2,7 +2,7 @@
 program cures
   use mpi
   implicit none
-  integer, parameter :: size = 1000
+  integer, parameter :: size = 100
   double precision :: in(size), out(size), last
   integer :: peer, count = size, half = size / 2, tag = 7, blocks = 4, comm, all, group, window, requests(4), ierr, part, block, number, i
   integer(MPI_ADDRESS_KIND) :: disp = 0

@@ -4,7 +4,7 @@ from array import array
 
 from mpi4py import MPI
 
-SIZE = 1000
+SIZE = 100
 comm = MPI.COMM_WORLD
 peer, tag, half, blocks = 1 - comm.rank, 7, SIZE // 2, 4
 memory = array("d", [0.0] * SIZE)

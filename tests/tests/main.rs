@@ -50,6 +50,7 @@ mod thresholds;
 mod truth;
 mod tune;
 mod unexpected;
+mod uneven;
 mod verdicts;
 mod watchdog;
 mod whatif;

@@ -14,3 +14,4 @@ pub mod thresholds;
 pub mod totals;
 pub mod transfers;
 pub mod unexpected;
+pub mod uneven;

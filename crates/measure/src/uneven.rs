@@ -119,10 +119,10 @@ impl UnevenVisits {
         };
         let mut excess = 0.0;
         for visit in 0..visits {
-            let time = |rank: usize| times[rank][visit];
-            let last = (0..ranks).rev().max_by_key(|&rank| time(rank))?;
-            let all: f64 = (0..ranks).map(|rank| time(rank) as f64).sum();
-            let longest = time(last) as f64;
+            let own = || times.iter().map(|of_rank| of_rank[visit]);
+            let (last, longest) = own().enumerate().rev().max_by_key(|&(_, ns)| ns)?;
+            let all: f64 = own().map(|ns| ns as f64).sum();
+            let longest = longest as f64;
             let others = (all - longest) / (ranks - 1) as f64;
             excess += longest - others;
             if longest > UNEVEN * others {
@@ -130,7 +130,7 @@ impl UnevenVisits {
                 found.longest[last] += 1;
                 found.of_longest += longest;
                 found.of_others += others;
-                (0..ranks).for_each(|rank| found.sums[rank] += time(rank) as f64);
+                found.sums.iter_mut().zip(own()).for_each(|(sum, ns)| *sum += ns as f64);
             }
         }
         let is_most = 2.0 * (found.of_longest - found.of_others) >= excess;

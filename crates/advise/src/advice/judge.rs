@@ -67,6 +67,7 @@ impl Gathered {
                 .then(b.time_ns.cmp(&a.time_ns))
                 .then(a.cure.cmp(&b.cure))
         });
+        uneven::say_once(&mut advice);
         advice
     }
 }

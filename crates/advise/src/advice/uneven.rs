@@ -67,9 +67,27 @@ pub(super) fn is_awaited(advice: &Advice, uneven: &UnevenAdvice) -> bool {
     began.is_some_and(|began| began.doing == Doing::Computing && is_slow(&began.rank))
 }
 
-pub(super) fn sentence(uneven: &UnevenAdvice, recorded_ns: Nanos) -> String {
+/// Says of each region once what there is to say, in the first advice that rests on it.
+pub(super) fn say_once(advice: &mut [Advice]) {
+    let mut said = Vec::new();
+    for uneven in advice.iter_mut().filter_map(|advice| advice.uneven.as_mut()) {
+        let region = (uneven.from.clone(), uneven.to.clone());
+        if said.contains(&region) {
+            let [from, to] = ends(uneven);
+            uneven.sentence = format!("Again it is the work between {from} and {to}.");
+        } else {
+            said.push(region);
+        }
+    }
+}
+
+fn ends(uneven: &UnevenAdvice) -> [String; 2] {
     let ends = [(&uneven.from, "MPI_Init"), (&uneven.to, "MPI_Finalize")];
-    let [from, to] = ends.map(|(site, end)| site.as_ref().map_or(end.to_owned(), place));
+    ends.map(|(site, end)| site.as_ref().map_or(end.to_owned(), place))
+}
+
+pub(super) fn sentence(uneven: &UnevenAdvice, recorded_ns: Nanos) -> String {
+    let [from, to] = ends(uneven);
     let whom = ranks::in_words(&uneven.ranks, uneven.of_ranks);
     let s = ranks::third_person(&uneven.ranks);
     let (slow, others) = (time(uneven.slow_ns), time(uneven.others_ns));

@@ -51,8 +51,8 @@ pub struct UnevenWorks {
 /// Waits by the region in which the awaited rank was, and by the call that waited.
 type RegionWaits = HashMap<WorkRegion, BTreeMap<SiteId, i64>>;
 
-/// So many regions are looked at.
-const MOST_REGIONS: usize = 3;
+/// So many regions are looked at: each costs a replay.
+const MOST_REGIONS: usize = 2;
 /// And so many visits of all ranks together.
 const MOST_VISITS: usize = 8_000_000;
 /// Waits for ranks in a region matter from this share of the time of all ranks on.

@@ -13,5 +13,5 @@ pub mod steps;
 pub mod thresholds;
 pub mod totals;
 pub mod transfers;
-pub mod unexpected;
 pub mod uneven;
+pub mod unexpected;

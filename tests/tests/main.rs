@@ -50,6 +50,7 @@ mod stored;
 mod thresholds;
 mod truth;
 mod tune;
+mod uneven;
 mod unexpected;
 mod verdicts;
 mod watchdog;

@@ -71,13 +71,9 @@ fn item(
     });
     html.within("p", &[], |html| {
         html.whole_text(&advice.sentence);
-        if let Some(other) = &advice.or_test {
+        for sentence in advice.further_sentences() {
             html.text(" ");
-            html.whole_text(&other.sentence);
-        }
-        if let Some(other) = &advice.or_copy {
-            html.text(" ");
-            html.whole_text(&other.sentence);
+            html.whole_text(sentence);
         }
     });
     code(html, advice);

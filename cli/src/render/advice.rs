@@ -67,9 +67,8 @@ fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style)
         let share = percent(advice.share_at_most());
         let pad = " ".repeat(width - display_width(&time));
         let head = format!("  {share:>7}{pad}{time}  ");
-        let others = advice.or_test.iter().map(|other| &other.sentence);
-        let others = others.chain(advice.or_copy.iter().map(|other| &other.sentence));
-        let text = others.fold(advice.sentence.clone(), |text, other| format!("{text} {other}"));
+        let sentence = advice.sentence.clone();
+        let text = advice.further_sentences().fold(sentence, |text, next| format!("{text} {next}"));
         writeln!(out, "{}", style.wrap(&text, &head, &indent))?;
     }
     if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {

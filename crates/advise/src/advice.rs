@@ -13,6 +13,7 @@ mod merge;
 mod reach;
 mod serial;
 mod sums;
+mod uneven;
 mod words;
 
 use serde::Serialize;
@@ -23,10 +24,13 @@ use lapscope_measure::overlap::sums::is_vague;
 use lapscope_measure::progress::MovedShare;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::thresholds::LocalityThresholds;
+use lapscope_measure::uneven::UnevenPattern;
+use lapscope_predict::whatif::uneven::UnevenWorks;
 use lapscope_trace::Locality;
 
 pub use chain::Doing;
 pub use gather::{Gathered, Gatherer};
+pub use uneven::UnevenAdvice;
 
 /// From which size sends of a path wait for their receiver, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +74,8 @@ pub struct AdviceContext<'a> {
     pub replayed: Replayed,
     /// What `lapscope doctor --progress` measured here; empty: nobody did.
     pub moved: &'a [MovedShare],
+    /// Whose work makes others wait; `None`: not looked for.
+    pub uneven: Option<&'a UnevenWorks>,
 }
 
 /// What replays of the run say that cures gain, as shares of the run time; `None`: not known.
@@ -208,6 +214,8 @@ pub struct Advice {
     pub threaded: bool,
     /// The run replayed with this cure; `None`: not known.
     pub replay: Option<Replay>,
+    /// Whose work is uneven, and where, of a partner that comes late; `None`: nobody's, or not known.
+    pub uneven: Option<UnevenAdvice>,
     /// Where waits for ranks began that were inside MPI themselves.
     pub began: Option<Began>,
     /// What to do, shortest.
@@ -266,7 +274,13 @@ impl Advice {
         let would_show =
             |replay: Replay| self.share_at_most() >= CLEARLY * least_gain(replay.error);
         self.cure == Cure::PartnerLate
+            && self.uneven.is_none()
             && self.replay.is_some_and(|replay| !replay.is_gain && would_show(replay))
+    }
+
+    /// Whether one rank or another has more to do, so that less depends on it the less often they meet.
+    pub fn is_by_turns(&self) -> bool {
+        self.uneven.as_ref().is_some_and(|uneven| uneven.pattern == UnevenPattern::ByTurns)
     }
 
     /// Whether it is shown; the rest is left to the JSON.
@@ -274,6 +288,14 @@ impl Advice {
         /// Least share of the run time.
         const LEAST_SHARE: f64 = 0.005;
         self.share_at_most() >= LEAST_SHARE
+    }
+
+    /// What is said behind its sentence: what else is known, and other cures for the same time.
+    pub fn further_sentences(&self) -> impl Iterator<Item = &str> {
+        let uneven = self.uneven.iter().map(|uneven| uneven.sentence.as_str());
+        let or_test = self.or_test.iter().map(|other| other.sentence.as_str());
+        let or_copy = self.or_copy.iter().map(|other| other.sentence.as_str());
+        uneven.chain(or_test).chain(or_copy)
     }
 
     /// Whether tests, which can be injected, are the cure or would do as well.

@@ -13,4 +13,5 @@ pub mod steps;
 pub mod thresholds;
 pub mod totals;
 pub mod transfers;
+pub mod uneven;
 pub mod unexpected;

@@ -23,6 +23,7 @@ use lapscope_data::model::{Kind, Mode};
 use lapscope_data::places::SiteId;
 use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
+use lapscope_predict::whatif::uneven::ComputingWait;
 use lapscope_trace::stats::scramble;
 use lapscope_trace::{Direction, Half, Operation, Trace};
 
@@ -37,6 +38,14 @@ pub struct Gathered {
 }
 
 impl Gathered {
+    /// Single waits for ranks that were outside MPI.
+    pub fn waits_for_computing(&self) -> Vec<ComputingWait> {
+        let waits = self.waits.values().flatten().filter(|wait| wait.is_outside);
+        waits
+            .map(|&RankWait { by, whom, begin, end, .. }| ComputingWait { by, whom, begin, end })
+            .collect()
+    }
+
     pub fn merge(&mut self, other: Gathered) {
         for (finding, sums) in other.findings {
             self.findings.entry(finding).or_default().merge(sums);

@@ -28,6 +28,9 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::PartnerLate if advice.is_order() => {
             format!("Let ranks need each other less often, or later, at {at}: they compute equally long and wait in turn.")
         }
+        Cure::PartnerLate if advice.is_by_turns() => {
+            format!("Let ranks need each other less often, or even out each step, at {at}: one or another takes longest.")
+        }
         Cure::PartnerLate if advice.threaded => {
             format!("See what other threads compute while one waits in {at}: if they do the work, that wait costs nothing.")
         }

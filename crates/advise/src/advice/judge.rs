@@ -15,8 +15,8 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite, Cure, Limit,
-    OrCopy, OrTest,
+    uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite, Cure,
+    Limit, OrCopy, OrTest, UnevenAdvice,
 };
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
@@ -67,6 +67,7 @@ impl Gathered {
                 .then(b.time_ns.cmp(&a.time_ns))
                 .then(a.cure.cmp(&b.cure))
         });
+        uneven::say_once(&mut advice);
         advice
     }
 }
@@ -250,11 +251,16 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
+        if cure == Cure::PartnerLate && !threaded {
+            let uneven = self.uneven(&sums.waiting);
+            advice.uneven = uneven.filter(|uneven| uneven::is_awaited(&advice, uneven));
+        }
         let moves = Moves(self.setting.reach);
         advice.headline = moves.headline(finding).unwrap_or_else(|| headline(&advice));
         let of_reach = moves.sentence(finding, &advice);
@@ -272,6 +278,37 @@ impl Judge<'_> {
             change,
         });
         advice
+    }
+
+    /// What is uneven where ranks were that these calls waited for.
+    fn uneven(&mut self, waiting: &BTreeMap<SiteId, i64>) -> Option<UnevenAdvice> {
+        let (works, error) = (self.setting.uneven?, self.setting.replayed.error);
+        let (work, waits_share) = uneven::choose(works, waiting, error)?;
+        let it = &work.unevenness;
+        let (from, to) = work.region;
+        let [from, to] =
+            [from, to].map(|site| site.map(|site| self.place(Some(site), &BTreeMap::new())));
+        let recorded_ns = Nanos(self.trace.run_ns());
+        let less = |gain: f64| Nanos((recorded_ns.0 as f64 * (1.0 - gain)).round() as i64);
+        let mut advice = UnevenAdvice {
+            from,
+            to,
+            pattern: it.pattern,
+            ranks: self.ranks(&it.slow.iter().map(|&place| place as u32).collect()),
+            of_ranks: work.ranks.len(),
+            visits: it.visits,
+            uneven_visits: it.uneven_visits,
+            same_share: it.same,
+            slow_ns: it.slow_ns,
+            others_ns: it.others_ns,
+            factor: it.factor(),
+            waits_share,
+            gain: work.gain,
+            run_ns: work.gain.map(less),
+            sentence: String::new(),
+        };
+        advice.sentence = uneven::sentence(&advice, recorded_ns);
+        Some(advice)
     }
 
     /// Whether the run was asked to send from copies: what waits all the same is not helped by more of them.

@@ -47,6 +47,7 @@ mod tests;
 pub mod thinned;
 mod thread;
 pub mod timeline;
+pub mod work;
 
 pub use collective::Durations;
 pub use conditions::Conditions;

@@ -6,9 +6,11 @@ use super::buffering::{may_keep, nothing_kept};
 use super::document::larger;
 use super::fit::fit;
 use super::standard::{balanced_load, ideal_network, perfect_progress};
+use super::uneven::{ComputingWait, UnevenWorks};
 use crate::replay::collective::is_replayed as is_replayed_whole;
 use crate::replay::replayed::is_replayed;
 use crate::replay::scenario::Scenario;
+use crate::replay::work::even;
 use crate::replay::{replay, Conditions, Durations, Network, Outcome, Program};
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_measure::reference::Reference;
@@ -50,6 +52,9 @@ pub struct ReportReplays {
     pub bounds: RunTimeBounds,
     /// Where MPI keeps no message; `None`: it kept none.
     pub unbuffered: Option<Outcome>,
+    program: Program,
+    network: Network,
+    durations: Durations,
 }
 
 /// A replay that is further from the record, as a share of it, is no ground for a prediction.
@@ -120,7 +125,8 @@ pub fn bounds(
         rests_on_waits: fitted.rests_on_waits(),
         hands_out_work: hands_out_work(trace),
     };
-    Some(ReportReplays { bounds, unbuffered })
+    let network = fitted.network.with(&Scenario::default(), has_network);
+    Some(ReportReplays { bounds, unbuffered, program, network, durations })
 }
 
 /// Whether non-blocking collectives or one-sided calls of a rank are replayed.
@@ -137,6 +143,23 @@ fn hands_out_work(trace: &Trace) -> bool {
     let is_fetch = |name: &str| matches!(name, "MPI_Fetch_and_op" | "MPI_Compare_and_swap");
     operations()
         .any(|operation| operation.kind == Kind::Rma && is_fetch(&trace.call_of(operation).name))
+}
+
+impl ReportReplays {
+    /// Whose work makes others wait, and what even work there gains, as far as the replay is near enough to the record.
+    pub fn uneven_works(&self, trace: &Trace, waits: &[ComputingWait]) -> UnevenWorks {
+        let mut found = UnevenWorks::find(trace, &self.program, waits);
+        let is_near = self.bounds.error() <= MOST_ERROR;
+        for work in found.works.iter_mut().filter(|_| is_near) {
+            let evened = even(trace, &self.program, work.region);
+            let conditions = Conditions::under(&Scenario::default(), &self.program);
+            let run_ns = evened.and_then(|program| {
+                replay(trace, &program, &self.network, &conditions, &self.durations).run_ns(trace)
+            });
+            work.gain = run_ns.map(|run_ns| self.bounds.gain(Nanos(run_ns)));
+        }
+        found
+    }
 }
 
 impl RunTimeBounds {

@@ -14,3 +14,4 @@ pub mod replayer;
 pub mod standard;
 pub mod standstill;
 pub mod sweep;
+pub mod uneven;

@@ -182,13 +182,23 @@ fn in_detail<T>(
         let outcome = replays.unbuffered.as_ref()?;
         relies_on_buffering(trace, outcome, &thresholds, &mut open.symbols)
     });
+    // of a trace that was read again the places have other numbers than those that were gathered
+    let of_same_trace = replays.as_ref().filter(|_| read_again.is_none());
+    let uneven = of_same_trace
+        .map(|(trace, replays)| replays.uneven_works(trace, &gathered.waits_for_computing()));
     let bounds = replays.map(|(_, replays)| replays.bounds);
     let is_injected = injection.is_some() || open.is_injection_left_out();
     let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
     let progress = is_wanted.then(|| MeasuredProgress::for_run(trace, &open.files)).flatten();
     let moved = progress.as_ref().map_or(&[][..], |progress| &progress.moved);
-    let setting =
-        AdviceContext { limits: &limits, is_injected, reach: reach.as_ref(), replayed, moved };
+    let setting = AdviceContext {
+        limits: &limits,
+        is_injected,
+        reach: reach.as_ref(),
+        replayed,
+        moved,
+        uneven: uneven.as_ref(),
+    };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
     let told = view.plan().filter(|_| wanted.steps);

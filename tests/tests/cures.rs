@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi;
 use lapscope_tests::paths;
+use lapscope_tests::{child, paths, trials};
 
 /// A piece of code: what it does, and its lines.
 struct Piece {
@@ -67,7 +67,7 @@ fn fill(frame: &str, parts: &[(&str, String)], place: &Path) -> PathBuf {
 
 fn compile(compiler: &str, source: &Path, options: &[&str]) -> PathBuf {
     let program = source.with_extension("program");
-    let made = Command::new(compiler).args(options).arg(source).arg("-o").arg(&program).output();
+    let made = child::command(compiler).args(options).arg(source).arg("-o").arg(&program).output();
     let made = made.unwrap_or_else(|error| panic!("{compiler}: {error}"));
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     program

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi;
-use lapscope_tests::paths;
-use lapscope_tests::{child, paths, trials};
+use lapscope_tests::{child, paths};
 
 /// A piece of code: what it does, and its lines.
 struct Piece {

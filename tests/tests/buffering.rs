@@ -38,9 +38,9 @@ fn relies(mpi: &Mpi, ranks: u32, program: PathBuf, arguments: &[&str]) -> Value 
 
 #[test]
 fn sends_before_receives_are_named_and_nothing_that_is_safe() {
-    for mpi in mpi::debian() {
-        let program = build::app(mpi, "buffering");
-        for ranks in [2, 3] {
+    for (turn, ranks) in [2, 3].into_iter().enumerate() {
+        for mpi in share!(turn, mpi::debian()) {
+            let program = build::app(mpi, "buffering");
             for name in UNSAFE {
                 let found = relies(mpi, ranks, program.clone(), &[name]);
                 let says = answer::text(&found, "says");

@@ -145,3 +145,35 @@ fn sentence(
         bytes(least)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::chain_tests::network;
+    use crate::replay::{replay, Conditions, Durations, Program};
+    use lapscope_trace::script::{Act, Message, Script};
+
+    /// Each rank posts all its receives and sends, and waits for them.
+    fn events(messages: i64) -> u64 {
+        let mut script = Script::new(2);
+        for rank in 0..2 {
+            for tag in 0..messages {
+                script.act(rank, Act::Irecv(Message::new(1 - rank, tag, 8)));
+            }
+            for tag in 0..messages {
+                script.act(rank, Act::Isend(Message::new(1 - rank, tag, 8)));
+            }
+            script.act(rank, Act::Wait((0..2 * messages as usize).collect()));
+        }
+        let trace = script.trace();
+        let (program, durations) = (Program::new(&trace), Durations::measure(&trace));
+        let unbuffered = network(64).with(&nothing_kept(), false);
+        replay(&trace, &program, &unbuffered, &Conditions::as_recorded(2), &durations).events
+    }
+
+    #[test]
+    fn as_many_messages_at_once_take_as_many_events_each() {
+        let (few, many) = (events(50), events(2_000));
+        assert!(many <= 41 * few, "{few} {many}");
+    }
+}

@@ -158,10 +158,10 @@ mod tests {
         let mut script = Script::new(2);
         for rank in 0..2 {
             for tag in 0..messages {
-                script.act(rank, Act::Irecv(Message::new(1 - rank, tag, 8)));
+                script.act(rank, Act::Irecv(Message::new(1 - rank, tag, 1_000_000)));
             }
             for tag in 0..messages {
-                script.act(rank, Act::Isend(Message::new(1 - rank, tag, 8)));
+                script.act(rank, Act::Isend(Message::new(1 - rank, tag, 1_000_000)));
             }
             script.act(rank, Act::Wait((0..2 * messages as usize).collect()));
         }

@@ -39,7 +39,7 @@ pub fn sentence(left: &LeftOver, of: usize) -> String {
             if left.count == 1 { "it" } else { "them" }
         ),
         LeftOverKind::PersistentRequest => format!("persistent request{s} {were} never freed"),
-        LeftOverKind::Communicator => format!("communicator{s} {were} never freed"),
+        LeftOverKind::Communicator => format!("communicator{s} {were} not seen to be freed"),
         LeftOverKind::Window => format!("window{s} {were} never freed"),
         LeftOverKind::File => format!("file{s} {were} never closed"),
     };

@@ -81,9 +81,10 @@ fn interval(transfer: Option<Nanos>) -> f64 {
     transfer.map_or(usual, |ns| (ns.0 as f64 / 1e9 / IN_A_TRANSFER).clamp(least, most))
 }
 
-/// "exchange halo.c:76"
+/// "MPI_Irecv exchange halo.c:76"
 fn place(site: &CallSite) -> String {
-    site.site.as_ref().map_or(site.call.clone(), |site| site.short())
+    let place = site.site.as_ref().map(|site| format!(" {}", site.short()));
+    format!("{}{}", site.call, place.unwrap_or_default())
 }
 
 fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -> Snippet {

@@ -26,7 +26,7 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::MakeNonblocking => format!("Make {at} an MPI_Isend that is completed later."),
         Cure::LowerLimit => format!("Lower the eager limit for the messages of {at}, which are copied while they are posted."),
         Cure::PartnerLate if advice.is_order() => {
-            format!("Let ranks need each other less often, or later, at {at}: they compute equally long and wait in turn.")
+            format!("Let ranks need each other less often, or later, at {at}: they wait in turn, and even work would not change that.")
         }
         Cure::PartnerLate if advice.is_by_turns() => {
             format!("Let ranks need each other less often, or even out each step, at {at}: one or another takes longest.")

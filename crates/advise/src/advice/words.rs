@@ -284,8 +284,8 @@ fn partner_late(advice: &Advice) -> String {
     }
     if advice.is_order() {
         return format!(
-            "{at} waits for {whom}, which come{s} late from computing, though all compute equally long: replayed with even work \
-             the run takes as long. What costs is the order in which they need each other: pass on smaller pieces sooner, take \
+            "{at} waits for {whom}, which come{s} late from computing; but replayed with even work the run takes as long. What \
+             costs is the order in which they need each other: pass on smaller pieces sooner, take \
              what comes first (MPI_Waitany), post sends before other work, or synchronise less."
         );
     }

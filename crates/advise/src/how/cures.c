@@ -1,11 +1,13 @@
 /* == test: before */
-MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]); /* @post */
+/* @post */
+MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
 MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]);
 for (int block = 0; block < blocks; block++)
     compute(block);
 MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* @wait */
 /* == test: after */
-MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]); /* @post */
+/* @post */
+MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
 MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]);
 double last = MPI_Wtime();
 for (int block = 0; block < blocks; block++) {

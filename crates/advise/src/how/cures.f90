@@ -1,12 +1,14 @@
 ! == test: before
-call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr) ! @post
+! @post
+call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
 call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
 do block = 1, blocks
   call compute(block)
 end do
 call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr) ! @wait
 ! == test: after
-call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr) ! @post
+! @post
+call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
 call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
 last = MPI_Wtime()
 do block = 1, blocks

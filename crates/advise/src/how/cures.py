@@ -1,10 +1,12 @@
 # == test: before
-requests = [comm.Irecv(into, peer, tag), comm.Isend(out, peer, tag)]  # @post
+# @post
+requests = [comm.Irecv(into, peer, tag), comm.Isend(out, peer, tag)]
 for block in range(blocks):
     compute(block)
 MPI.Request.Waitall(requests)  # @wait
 # == test: after
-requests = [comm.Irecv(into, peer, tag), comm.Isend(out, peer, tag)]  # @post
+# @post
+requests = [comm.Irecv(into, peer, tag), comm.Isend(out, peer, tag)]
 last = MPI.Wtime()
 for block in range(blocks):
     compute(block)

@@ -9,6 +9,7 @@ mod live;
 mod manual;
 mod measure;
 mod parts;
+mod ranks;
 mod reach;
 mod sort;
 mod stretch;
@@ -24,7 +25,7 @@ use crate::export::Format;
 use clap::{Args, Parser, Subcommand};
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::{Files, Injection};
-use lapscope_data::model::{Kind, Rank, RankList, RequestEnded};
+use lapscope_data::model::{Kind, Rank, RequestEnded};
 
 pub use bench::BenchArgs;
 pub use export::{
@@ -38,6 +39,7 @@ pub use live::LiveArgs;
 pub use manual::ManualArgs;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
+pub use ranks::{ListedArgs, RanksArgs};
 pub use reach::ReachArgs;
 pub use sort::{RequestOrder, SiteOrder};
 pub use stretch::StretchArgs;
@@ -71,36 +73,6 @@ pub struct ReferenceArgs {
     /// [default: a calibration where one fits, else the run]
     #[arg(long, value_name = "run|calibration|FILE")]
     pub reference: Option<String>,
-}
-
-/// Of commands that can be asked for some ranks.
-#[derive(Debug, Args)]
-pub struct RanksArgs {
-    /// Only these ranks (of thresholds what they sent), as 0-15,64 or, of spawned processes, WORLD:RANK, 2:0-3
-    #[arg(long = "ranks", alias = "rank", value_name = "LIST")]
-    lists: Vec<RankList>,
-}
-
-impl RanksArgs {
-    /// One by one; none: all of them.
-    pub fn chosen(&self) -> Vec<Rank> {
-        self.lists.iter().flat_map(RankList::ranks).collect()
-    }
-}
-
-/// Of commands that say of many ranks how these differ.
-#[derive(Debug, Args)]
-pub struct ListedArgs {
-    /// A line for each rank, or for those of LIST, as 0-15,64,2:0-3, however many there are [default: above 32 ranks how they
-    /// differ]
-    #[arg(
-        long = "each-rank",
-        value_name = "LIST",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = RankList::ALL
-    )]
-    pub listed: Option<RankList>,
 }
 
 const EXIT_CODES: &str = "\

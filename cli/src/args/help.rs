@@ -5,6 +5,7 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
+use lapscope_bench::launch::line::find_executable;
 use lapscope_data::text::say::write_stderr;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, stdout_columns, Style};
@@ -58,9 +59,7 @@ fn program_in_place_of_command(error: &clap::Error) -> Option<String> {
         ContextValue::String(typed) if error.kind() == ErrorKind::InvalidSubcommand => typed,
         _ => return None,
     };
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(typed));
-    let is_program = typed.contains('/') || places.any(|place| place.is_file());
+    let is_program = typed.contains('/') || find_executable(typed.as_ref()).is_some();
     is_program.then(|| typed.clone())
 }
 

@@ -274,27 +274,9 @@ fn handle_of(call: &CallName, ended: RequestEnd) -> Option<(LeftOverKind, bool)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_data::model::{Ended, Frame};
+    use crate::no_names::NoNames;
+    use lapscope_data::model::Ended;
     use lapscope_trace::made_up::MadeUp;
-
-    /// Knows no frame.
-    struct NoNames;
-
-    impl NameFrames for NoNames {
-        fn name(&mut self, _: Frame) -> Vec<FrameName> {
-            Vec::new()
-        }
-
-        fn column(&mut self, _: Frame) -> Option<u32> {
-            None
-        }
-
-        fn show_column(&mut self, _: Frame) {}
-
-        fn code_bytes(&mut self, _: Frame) -> Option<u64> {
-            None
-        }
-    }
 
     /// Kinds and counts of what is left of a run whose last receives never ended.
     fn left(trace: &Trace) -> Vec<(LeftOverKind, u64)> {

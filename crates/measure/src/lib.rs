@@ -4,6 +4,8 @@ pub mod alike;
 pub mod injection;
 pub mod left_over;
 pub mod loggps;
+#[cfg(test)]
+mod no_names;
 pub mod overlap;
 pub mod progress;
 pub mod reach;

@@ -284,15 +284,9 @@ fn most_eager(locality: &LocalityThresholds) -> Option<u64> {
 
 /// Whether a message that the record gives no receive was received by nobody, also where the rank was killed.
 fn tells_of_all_receives(rank: &RankTrace) -> bool {
-    let info = rank.info();
     let is_open = rank.operations.iter().any(|operation| {
         operation.direction == Direction::Receive
             && (operation.is_untraceable || operation.ended != RequestEnd::Completed)
     });
-    !is_open
-        && info.lost_records == 0
-        && info.damaged_pieces == 0
-        && info.unknown_requests == 0
-        && info.summarized.is_none()
-        && !rank.marks.iter().any(|mark| mark.level == 0)
+    !is_open && !rank.has_gaps()
 }

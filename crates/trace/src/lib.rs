@@ -184,14 +184,17 @@ impl RankTrace {
 
     /// Whether all that the rank did is on record, to its MPI_Finalize.
     pub fn is_whole(&self) -> bool {
+        self.info().ended == Ended::Finalize && !self.has_gaps()
+    }
+
+    /// Whether something of what it did, until it ended, is not on record.
+    pub fn has_gaps(&self) -> bool {
         let info = self.info();
-        let is_paused = self.marks.iter().any(|mark| mark.level == 0);
-        info.ended == Ended::Finalize
-            && info.lost_records == 0
-            && info.damaged_pieces == 0
-            && info.unknown_requests == 0
-            && info.summarized.is_none()
-            && !is_paused
+        info.lost_records > 0
+            || info.damaged_pieces > 0
+            || info.unknown_requests > 0
+            || info.summarized.is_some()
+            || self.marks.iter().any(|mark| mark.level == 0)
     }
 }
 

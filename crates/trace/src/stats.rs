@@ -1,8 +1,14 @@
-//! Medians, quantiles and intervals, each defined once. Values are of any unit, and results are of the same.
+//! Medians, quantiles, intervals and proportions, each defined once. Values are of any unit, and results are of the same.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+
+/// What stands to a time as `part` to `whole`, which is not 0: exact, whatever their product, and rounded towards 0.
+#[inline]
+pub fn in_proportion(time: i64, part: i64, whole: i64) -> i64 {
+    (i128::from(time) * i128::from(part) / i128::from(whole)) as i64
+}
 
 /// An estimate with its 95 % confidence interval, or a median between the least and the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

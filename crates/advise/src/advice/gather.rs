@@ -24,7 +24,7 @@ use lapscope_data::places::SiteId;
 use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_predict::whatif::uneven::ComputingWait;
-use lapscope_trace::stats::scramble;
+use lapscope_trace::stats::{in_proportion, scramble};
 use lapscope_trace::{Direction, Half, Operation, Trace};
 
 /// Everything found on some ranks.
@@ -473,10 +473,9 @@ impl Booking {
         let of = |bound: &Exposure| -> i64 {
             let likely = waited_for.exposed.parts();
             let parts = self.parts.parts().into_iter().zip(likely).zip(bound.parts());
-            let scaled =
-                parts.filter(|((_, whole), _)| *whole > 0).map(|((part, whole), bound)| {
-                    (i128::from(part) * i128::from(bound) / i128::from(whole)) as i64
-                });
+            let scaled = parts
+                .filter(|((_, whole), _)| *whole > 0)
+                .map(|((part, whole), bound)| in_proportion(part, bound, whole));
             scaled.fold(0, i64::saturating_add)
         };
         let likely = self.parts.total();

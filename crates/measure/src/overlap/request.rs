@@ -34,6 +34,7 @@
 //! nothing was overlapped, else the time from both posts until either side was inside MPI again. The rest is other.
 
 use crate::reference::Estimate;
+use lapscope_trace::stats::in_proportion;
 
 /// A completing call that is shorter waited for nothing, nanoseconds: this much a call takes.
 const SHORT_CALL: i64 = 1_000;
@@ -201,8 +202,7 @@ impl Life {
         };
         let taken = self.transfer.ns.max(0);
         let part = |(low, high): (i64, i64), transfer: i64| {
-            let scale =
-                |ns: i64| (i128::from(ns) * i128::from(taken) / i128::from(transfer)) as i64;
+            let scale = |ns: i64| in_proportion(ns, taken, transfer);
             (scale(low), scale(high))
         };
         let bounds = [self.transfer.low_ns, self.transfer.high_ns];

@@ -218,10 +218,10 @@ impl<'a, W: Witness> Walk<'a, W> {
                 group.offer(self.sides, &half, side);
             }
         }
-        let known = (group.compute, group.wait.transfer, group.longest.1);
-        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
+        let (waited, blamed) = self.lay(group);
+        let Waited { exposed, bounds, .. } = waited;
         self.blame(blamed, &exposed);
-        self.witness.call(&self.waited(blamed, known, (exposed, bounds)));
+        self.witness.call(&waited);
         let measured = requests.iter().filter(|request| request.is_measured).count();
         let are_all_measured = measured >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_measured {
@@ -290,31 +290,28 @@ impl<'a, W: Witness> Walk<'a, W> {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
         }
-        let known = (group.compute, group.wait.transfer, group.longest.1);
-        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
-        self.blame(blamed, &exposed);
-        self.witness.call(&self.waited(blamed, known, (exposed, bounds)));
-        sums.exposed = exposed;
+        let (waited, blamed) = self.lay(group);
+        self.blame(blamed, &waited.exposed);
+        self.witness.call(&waited);
+        sums.exposed = waited.exposed;
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
         let moment = self.moment(begin);
         self.found.add(moment, |cell| cell.blocking += &sums);
     }
 
-    fn waited(
-        &self,
-        blamed: Option<(u32, Culprit<'a>)>,
-        (compute, transfer, longest): (i64, i64, u32),
-        (exposed, bounds): (Exposure, ExposureBounds),
-    ) -> Waited<'a> {
-        let half = blamed.map_or(longest, |(half, _)| half);
+    /// A group's time by cause, and who is to blame.
+    fn lay(&self, group: WaitingCall<'a>) -> (Waited<'a>, Option<(u32, Culprit<'a>)>) {
+        let (compute, transfer, longest) = (group.compute, group.wait.transfer, group.longest.1);
+        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         let awaited = match blamed {
             Some((_, (_, Some(partner)))) => Awaited::Partner(partner),
             Some((_, (rank, None))) => Awaited::Member(rank),
             None => Awaited::Unknown,
         };
+        let half = blamed.map_or(longest, |(half, _)| half);
         let half = self.trace.half(self.rank, half as usize);
-        Waited { half, awaited, exposed, bounds, compute, transfer }
+        (Waited { half, awaited, exposed, bounds, compute, transfer }, blamed)
     }
 
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {

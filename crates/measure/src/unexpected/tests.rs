@@ -1,28 +1,9 @@
 use super::*;
-use lapscope_data::model::{Ended, Frame};
-use lapscope_data::symbols::FrameName;
+use crate::no_names::NoNames;
+use lapscope_data::model::Ended;
 use lapscope_trace::made_up::MadeUp;
 
 const MS: i64 = 1_000_000;
-
-/// Knows no frame.
-struct NoNames;
-
-impl NameFrames for NoNames {
-    fn name(&mut self, _: Frame) -> Vec<FrameName> {
-        Vec::new()
-    }
-
-    fn column(&mut self, _: Frame) -> Option<u32> {
-        None
-    }
-
-    fn show_column(&mut self, _: Frame) {}
-
-    fn code_bytes(&mut self, _: Frame) -> Option<u64> {
-        None
-    }
-}
 
 fn find(trace: &Trace) -> Unexpected {
     find_unexpected(trace, &Thresholds::default(), &[], &mut NoNames)

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::program::{Action, Program, RankProgram, Step};
 use lapscope_data::model::CallName;
 use lapscope_data::places::SiteId;
+use lapscope_trace::stats::in_proportion;
 use lapscope_trace::{Call, RankTrace, Span, Trace};
 
 /// The calls before and behind computation; `None`: MPI_Init and MPI_Finalize.
@@ -141,8 +142,7 @@ impl RankProgram {
         }
         for at in first..=last {
             let own = thread.steps.get(at).map_or(thread.rest, |step| step.gap.or_zero());
-            let scaled = i128::from(own) * i128::from(ns) / i128::from(visit.outside);
-            set(thread, at, scaled as i64);
+            set(thread, at, in_proportion(own, ns, visit.outside));
         }
     }
 }

@@ -8,6 +8,7 @@ use super::bins::Bins;
 use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_measure::overlap::witness::{Waited, Witness};
 use lapscope_measure::overlap::Slices;
+use lapscope_trace::stats::in_proportion;
 use lapscope_trace::{Direction, Trace};
 
 /// Parts of the run along the time axis.
@@ -101,8 +102,7 @@ impl Witness for Painter<'_> {
         let end = half.completion_end.unwrap_or(begin).max(begin);
         let row = &mut self.row;
         self.slices.spread(begin, end, |slice, ns| {
-            // 128 bits: two times of hours, multiplied
-            let part = |of: i64| (i128::from(of) * i128::from(ns) / i128::from(end - begin)) as i64;
+            let part = |of: i64| in_proportion(of, ns, end - begin);
             row[slice] += waited.exposed.map(part);
         });
         let Some(peer) = half.operation.peer.map(|peer| peer as usize) else { return };

@@ -6,6 +6,7 @@ use super::super::waited::WaitingCall;
 use super::Walk;
 use crate::overlap::exposure::{Exposure, ExposureBounds};
 use crate::overlap::witness::{Waited, Witness};
+use lapscope_trace::stats::in_proportion;
 use lapscope_trace::{Call, Half};
 
 impl<W: Witness> Walk<'_, W> {
@@ -23,7 +24,8 @@ impl<W: Witness> Walk<'_, W> {
         let in_tests =
             |&index: &u32| self.trace.half(self.rank, index as usize).in_tests(&rank.presence);
         let all = members.iter().map(in_tests).max().unwrap_or(0);
-        let ns = part(all, call.begin - begin, call.begin - since);
+        let part = (call.begin - begin).max(0);
+        let ns = in_proportion(all, part, (call.begin - since).max(1));
         if ns <= 0 {
             return;
         }
@@ -38,17 +40,16 @@ impl<W: Witness> Walk<'_, W> {
             group.add(&half, transfer, self.ready_compute(&wait_from(half, begin, all), posted));
             group.offer(self.sides, &half, side);
         }
-        let known = (group.compute, group.wait.transfer, group.longest.1);
         let lasted = group.wait.end - group.wait.begin;
-        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
-        let of_tests = |of: Exposure| of.map(|cause| part(cause, ns, lasted));
-        let ExposureBounds { least, most } = bounds;
+        let (waited, blamed) = self.lay(group);
+        let of_tests = |of: Exposure| of.map(|cause| in_proportion(cause, ns, lasted.max(1)));
+        let ExposureBounds { least, most } = waited.bounds;
         let bounds = ExposureBounds { least: of_tests(least), most: of_tests(most) };
-        sums.exposed = of_tests(exposed);
+        sums.exposed = of_tests(waited.exposed);
         sums.exposed.transfer += ns - sums.exposed.total(); // what did not divide
         self.blame(blamed, &sums.exposed);
-        let waited = self.waited(blamed, known, (sums.exposed, bounds));
-        self.witness.polled(&Waited { half: wait_from(waited.half, begin, all), ..waited });
+        let half = wait_from(waited.half, begin, all);
+        self.witness.polled(&Waited { half, exposed: sums.exposed, bounds, ..waited });
         self.found.polling += &sums;
     }
 }
@@ -58,9 +59,4 @@ fn wait_from(mut half: Half<'_>, begin: i64, in_tests: i64) -> Half<'_> {
     half.completion_begin = Some(begin.max(half.post_end));
     half.mpi = half.mpi.map(|mpi| (mpi - in_tests).max(0));
     half
-}
-
-/// A time in the proportion of `some` to `whole`.
-fn part(time: i64, some: i64, whole: i64) -> i64 {
-    (i128::from(time) * i128::from(some.max(0)) / i128::from(whole.max(1))) as i64
 }

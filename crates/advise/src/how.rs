@@ -94,7 +94,7 @@ fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -
         let lines = text.lines().skip_while(|line| !line.contains(&heading)).skip(1);
         let lines: Vec<&str> = lines.take_while(|line| !line.contains("== ")).collect();
         let text = lines.join("\n");
-        let seconds = format!("{:.0}e-6", interval * 1e6);
+        let seconds = format!("{interval:.1e}");
         text.replace("@post", post).replace("@wait", wait).replace("@interval", &seconds)
     };
     Snippet { language, before: part("before"), after: part("after") }

@@ -172,7 +172,7 @@ fn debug_information_is_fetched_from_the_servers_that_the_reader_names() {
     assert!(!sites("")[0].contains("call.c"));
     let [places, said] = sites(&serve(whole, build_id(&program).unwrap()));
     if said.contains("libdebuginfod.so.1 is not there") {
-        println!("SKIPPED: debuginfod (no libdebuginfod.so.1)");
+        lapscope_data::say!("SKIPPED: debuginfod (no libdebuginfod.so.1)");
         return;
     }
     assert!(places.contains("call.c"), "{places}{said}");

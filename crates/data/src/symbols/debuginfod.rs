@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// `debuginfod_find_debuginfo`: with a length of 0 the build id is text.
 type Find = unsafe extern "C" fn(*mut c_void, *const u8, c_int, *mut *mut c_char) -> c_int;
 /// `debuginfod_set_progressfn`
-type Watch = unsafe extern "C" fn(*mut c_void, extern "C" fn(*mut c_void, c_long, c_long) -> c_int);
+type SetProgress =
+    unsafe extern "C" fn(*mut c_void, extern "C" fn(*mut c_void, c_long, c_long) -> c_int);
 
 /// No server answered once: it is not waited for again.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
@@ -55,7 +56,8 @@ impl Client {
             };
             let begin: unsafe extern "C" fn() -> *mut c_void =
                 std::mem::transmute(function(c"debuginfod_begin")?);
-            let watch: Watch = std::mem::transmute(function(c"debuginfod_set_progressfn")?);
+            let set_progress: SetProgress =
+                std::mem::transmute(function(c"debuginfod_set_progressfn")?);
             let client = Client {
                 find: std::mem::transmute::<*mut c_void, Find>(function(
                     c"debuginfod_find_debuginfo",
@@ -65,7 +67,7 @@ impl Client {
                 ),
                 handle: begin(),
             };
-            watch(client.handle, is_overdue);
+            set_progress(client.handle, is_overdue);
             Some(client)
         }
     }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::program::ExampleProgram;
+use crate::results::Link;
 use clap::Args;
-use lapscope_bench::bench::program::ExampleProgram;
-use lapscope_bench::bench::results::Link;
 use lapscope_predict::replay::scenario::{time_ns, Bandwidth};
 
-use crate::export::Format;
+use lapscope_show::format::Format;
 
 /// Run the published experiments under the MPIs of this machine: a report card of overlap, progress and blocking.
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ pub mod simulated;
 
 use std::io::{self, Write};
 
-use super::table::{Align, Table as Lines};
-use lapscope_bench::bench::compare::agree;
-use lapscope_bench::bench::results::{Link, Results, Run, Spread, Table, TableRow};
+use crate::compare::agree;
+use crate::results::{Link, Results, Run, Spread, Table, TableRow};
 use lapscope_data::text::style::Style;
+use lapscope_show::render::table::{Align, Table as Lines};
 
 /// Disagreements that are listed one by one.
 const LISTED: usize = 12;

@@ -10,29 +10,29 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::own_program::warn_of_load;
 use crate::args::BenchArgs;
-use crate::export::{self, Document};
-use crate::plot;
-use crate::render;
-use lapscope_bench::bench::database::{self, ResultsWriter};
-use lapscope_bench::bench::link::slow_link;
-use lapscope_bench::bench::model;
-use lapscope_bench::bench::mpi::{self, Mpi};
-use lapscope_bench::bench::plan::{self, Job, Scope};
-use lapscope_bench::bench::program::{self, ExampleProgram};
-use lapscope_bench::bench::results::{Link, Results};
-use lapscope_bench::bench::session::{Done, Session};
-use lapscope_bench::bench::simulated::{Simulated, StatedLink};
-use lapscope_bench::install;
-use lapscope_bench::launch::child::HeldSignals;
-use lapscope_bench::launch::environment;
+use crate::card;
+use crate::database::{self, ResultsWriter};
+use crate::figures;
+use crate::link::slow_link;
+use crate::model;
+use crate::mpi::{self, Mpi};
+use crate::plan::{self, Job, Scope};
+use crate::program::{self, ExampleProgram};
+use crate::results::{Link, Results};
+use crate::session::{Done, Session};
+use crate::simulated::{Simulated, StatedLink};
 use lapscope_data::calendar;
 use lapscope_data::say;
 use lapscope_data::store;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
+use lapscope_launch::install;
+use lapscope_launch::own_program::warn_of_load;
+use lapscope_launch::run::child::HeldSignals;
+use lapscope_launch::run::environment;
+use lapscope_show::format::{self, Document};
 
 /// The exit code of a shell that was interrupted.
 const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;
@@ -54,17 +54,17 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     if let Some(directory) = &args.plot {
         draw(&results, directory)?;
     }
-    export::print(&mut results, args.format)?;
+    format::print(&mut results, args.format)?;
     Ok(code)
 }
 
 impl Document for Results {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::bench::write(out, self, style)?)
+        Ok(card::write(out, self, style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 }
 
@@ -73,23 +73,23 @@ fn simulate(args: &BenchArgs) -> Result<ExitCode> {
         Some(file) => StatedLink::of_calibration(file)?,
         None => StatedLink::published().with(args.latency, args.bandwidth),
     };
-    export::print(&mut Simulated::on(link), args.format)?;
+    format::print(&mut Simulated::on(link), args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Document for Simulated {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::bench::simulated::write(out, self, style)?)
+        Ok(card::simulated::write(out, self, style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 }
 
 fn draw(results: &Results, directory: &Path) -> Result<()> {
-    let figures = plot::draw(results, directory)?;
-    match figures.len() {
+    let drawn = figures::draw(results, directory)?;
+    match drawn.len() {
         0 => say!("nothing to draw: no experiment gave a result"),
         count => say!("{count} figures in {}", directory.display()),
     }

@@ -11,7 +11,7 @@ use super::results::{
     Value,
 };
 
-const SCHEMA: &str = include_str!("../../../../schema/bench.sql");
+const SCHEMA: &str = include_str!("../../../schema/bench.sql");
 const APPLICATION_ID: i64 = 1_279_349_570;
 const FORMAT: i64 = 2;
 

@@ -1,15 +1,22 @@
 //! `lapscope bench`: the published experiments under each MPI, what they measured themselves held against what lapscope saw.
 
-pub mod compare;
-pub mod database;
-pub mod link;
-pub mod model;
-pub mod mpi;
-pub mod outside;
-pub mod plan;
-pub mod program;
-pub mod results;
-pub mod session;
-pub mod simulated;
-pub mod table;
-pub mod timeline;
+mod args;
+mod card;
+mod command;
+mod compare;
+mod database;
+mod figures;
+mod link;
+mod model;
+mod mpi;
+mod outside;
+mod plan;
+mod program;
+mod results;
+mod session;
+mod simulated;
+mod table;
+mod timeline;
+
+pub use args::BenchArgs;
+pub use command::run;

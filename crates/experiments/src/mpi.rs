@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{bail, Context};
 
 use super::results::{Link, MpiFacts};
-use crate::launch::line::find_executable;
+use lapscope_launch::run::line::find_executable;
 
 /// What settings depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

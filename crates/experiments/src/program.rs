@@ -26,7 +26,7 @@ macro_rules! program {
         ExampleProgram {
             name: $name,
             alias: $alias,
-            source: include_str!(concat!("../../../../examples/", $name, "/", $name, ".c")),
+            source: include_str!(concat!("../../../examples/", $name, "/", $name, ".c")),
         }
     };
 }
@@ -60,9 +60,9 @@ impl ValueEnum for ExampleProgram {
 
 /// What they include.
 const COMMON: [(&str, &str); 3] = [
-    ("common/measure.h", include_str!("../../../../examples/common/measure.h")),
-    ("common/experiment.h", include_str!("../../../../examples/common/experiment.h")),
-    ("common/pair.h", include_str!("../../../../examples/common/pair.h")),
+    ("common/measure.h", include_str!("../../../examples/common/measure.h")),
+    ("common/experiment.h", include_str!("../../../examples/common/experiment.h")),
+    ("common/pair.h", include_str!("../../../examples/common/pair.h")),
 ];
 
 /// Writes the sources below `directory`, as they lie in `examples`.

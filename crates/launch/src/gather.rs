@@ -75,11 +75,21 @@ pub fn look_from_nodes(root: &Path, interval: Duration, launchers: &[String]) ->
     Ok((before, after))
 }
 
-/// Of what has ended as a whole the same look twice.
+/// Looks from here alone.
+///
+/// # Errors
+/// Nothing of it can be read.
+pub fn look_twice(root: &Path, interval: Duration) -> Result<Looks> {
+    let looks = looks(Observer::open(root)?, interval)?;
+    check(root, &looks.1)?;
+    Ok(looks)
+}
+
+/// What has ended as a whole is looked at once.
 ///
 /// # Errors
 /// The run directory cannot be listed.
-pub fn looks(mut observer: Observer, interval: Duration) -> Result<Looks> {
+fn looks(mut observer: Observer, interval: Duration) -> Result<Looks> {
     let before = observer.look(&mut ())?;
     if before.ranks.iter().all(RankState::is_over) {
         return Ok((before.clone(), before));
@@ -240,7 +250,7 @@ pub fn gather(place: &Path, root: &Path, interval: Duration) -> Result<()> {
 
 /// # Errors
 /// Nothing was read.
-pub fn check(root: &Path, state: &JobState) -> Result<()> {
+fn check(root: &Path, state: &JobState) -> Result<()> {
     if !state.ranks.is_empty() {
         return Ok(());
     }

@@ -1,8 +1,9 @@
-//! What runs programs: launches with lapscope in front, searches for settings, experiments, and looks at the machine.
+//! What starts programs and asks machines: launches with lapscope in front, the search for settings, the doctor, looks from other nodes.
 
-pub mod bench;
 mod bounded;
 pub mod doctor;
+pub mod gather;
 pub mod install;
-pub mod launch;
+pub mod own_program;
+pub mod run;
 pub mod tune;

@@ -7,9 +7,9 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use lapscope_bench::install;
-use lapscope_bench::launch::environment::{self, EnvironmentChanges};
-use lapscope_bench::launch::{child, line, mpi_library, Recorded};
+use crate::install;
+use crate::run::environment::{self, EnvironmentChanges};
+use crate::run::{child, line, mpi_library, Recorded};
 use lapscope_data::say;
 
 /// What to launch.

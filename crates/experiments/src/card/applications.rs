@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, BenchSection};
-use lapscope_bench::bench::results::{Inject, Run, Table, TableRow};
+use crate::results::{Inject, Run, Table, TableRow};
 use lapscope_data::text::style::Style;
+use lapscope_show::render::table::{Align, Table as Lines};
 
 pub fn write(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     write_ghost_cells(out, section, style)?;

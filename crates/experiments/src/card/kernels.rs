@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, rounded, BenchSection, BySize};
-use lapscope_bench::bench::model::{
-    MESSAGES, PREDICTED_NETWORK_PERCENT, PREDICTED_US, RESIDUAL_PERCENT,
-};
-use lapscope_bench::bench::program::CALIBRATE;
-use lapscope_bench::bench::results::{Inject, Run, Spread, Table, TableRow, Threshold};
+use crate::model::{MESSAGES, PREDICTED_NETWORK_PERCENT, PREDICTED_US, RESIDUAL_PERCENT};
+use crate::program::CALIBRATE;
+use crate::results::{Inject, Run, Spread, Table, TableRow, Threshold};
 use lapscope_data::text::style::Style;
+use lapscope_show::render::table::{Align, Table as Lines};
 
 pub fn write(out: &mut dyn Write, section: BenchSection<'_>, style: Style) -> io::Result<()> {
     write_overlap(out, section, style)?;

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::super::table::{Align, Table};
-use lapscope_bench::bench::simulated::{LinkSource, Simulated, StatedLink, TransferRow};
+use crate::simulated::{LinkSource, Simulated, StatedLink, TransferRow};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, time};
 use lapscope_measure::reference::ends;
+use lapscope_show::render::table::{Align, Table};
 
 /// # Errors
 /// Of the writer.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use lapscope_bench::bench::outside::spread;
-use lapscope_bench::bench::results::{Inject, Results, Value};
+use crate::outside::spread;
+use crate::results::{Inject, Results, Value};
 
-use super::chart::{Axis, Chart, Guide, Panel, Point, Series};
-use super::palette::Dash;
-use super::scale::Quantity;
-use super::sheet::{Heading, LegendLine, Look};
 use super::{words, Figure};
+use lapscope_show::plot::chart::{Axis, Chart, Guide, Panel, Point, Series};
+use lapscope_show::plot::palette::Dash;
+use lapscope_show::plot::scale::Quantity;
+use lapscope_show::plot::sheet::{Heading, LegendLine, Look};
 
 const COLUMNS: usize = 3;
 /// Programs print hundredths of a microsecond: below, digits are lost.

@@ -1,14 +1,14 @@
 //! [HO07]: how much processor time do blocking collectives take?
 
-use lapscope_bench::bench::model::PREDICTED_NETWORK_PERCENT;
-use lapscope_bench::bench::results::{Inject, Results, Run, Table, TableRow};
+use crate::model::PREDICTED_NETWORK_PERCENT;
+use crate::results::{Inject, Results, Run, Table, TableRow};
 
-use super::chart::{Axis, Chart, Panel, Series};
-use super::palette::Dash;
 use super::panels::{self, Placed};
-use super::scale::Quantity;
-use super::sheet::{Heading, LegendLine, Look};
 use super::{words, Figure};
+use lapscope_show::plot::chart::{self, Axis, Chart, Panel, Series};
+use lapscope_show::plot::palette::Dash;
+use lapscope_show::plot::scale::Quantity;
+use lapscope_show::plot::sheet::{Heading, LegendLine, Look};
 
 const OPERATIONS: [&str; 3] = ["allreduce", "bcast", "barrier"];
 const SHARES: [(&str, &str); 4] = [
@@ -116,7 +116,7 @@ fn line(table: &Table, quantity: &str, dash: Dash) -> Option<Series> {
         panels::point(bytes, row.program(quantity).or_else(|| row.outside(quantity))?)
     };
     let mut points: Vec<_> = table.rows.iter().filter_map(point).collect();
-    panels::sort(&mut points);
+    chart::sort(&mut points);
     Some(Series { label: format!("{operation} {dash:?}"), look, points })
 }
 

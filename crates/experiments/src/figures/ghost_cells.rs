@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use lapscope_bench::bench::results::{Inject, Link, Results, Run, Spread, Table, TableRow};
+use crate::results::{Inject, Link, Results, Run, Spread, Table, TableRow};
 
-use super::bars::{self, Bar, BarChart, BarGroup, BarPanel};
-use super::palette::Tone;
-use super::sheet::{Heading, LegendLine, Sample};
-use super::{panels, scale, words, Figure};
+use super::{panels, words, Figure};
+use lapscope_show::plot::bars::{self, Bar, BarChart, BarGroup, BarPanel};
+use lapscope_show::plot::palette::Tone;
+use lapscope_show::plot::scale;
+use lapscope_show::plot::sheet::{Heading, LegendLine, Sample};
 
 const PROGRAM: &str = "ghost_cells";
 const QUANTITIES: [(&str, &str, Tone, f64); 2] = [

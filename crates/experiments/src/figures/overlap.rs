@@ -1,13 +1,13 @@
 //! [RA07], [RA08]: how much of a transfer is overlapped with computation.
 
-use lapscope_bench::bench::results::{Inject, Results, Run, Table, TableRow};
+use crate::results::{Inject, Results, Run, Table, TableRow};
 
-use super::chart::{Axis, Chart, Series};
-use super::palette::Dash;
 use super::panels::{self, Placed};
-use super::scale::Quantity;
-use super::sheet::{Heading, Look};
 use super::{words, Figure};
+use lapscope_show::plot::chart::{self, Axis, Chart, Series};
+use lapscope_show::plot::palette::Dash;
+use lapscope_show::plot::scale::Quantity;
+use lapscope_show::plot::sheet::{Heading, Look};
 
 const PANEL: (f64, f64) = (360.0, 220.0);
 
@@ -83,7 +83,7 @@ fn figure(
             subtitle: subtitle.to_owned(),
             facts: words::facts(results, after),
         },
-        legend: panels::legend(&panels),
+        legend: chart::legend(&panels),
         x: Axis::new(Quantity::Bytes, "message size"),
         y: Axis::new(Quantity::Percent, "overlap"),
         y_spans_x: false,
@@ -96,7 +96,7 @@ fn figure(
 fn overlap(table: &Table, label: &str, look: Look) -> Series {
     let point = |row: &TableRow| panels::against_bytes(row, "overlap_percent");
     let mut points: Vec<_> = table.rows.iter().filter_map(point).collect();
-    panels::sort(&mut points);
+    chart::sort(&mut points);
     Series { label: label.to_owned(), look, points }
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lapscope_bench::bench::results::{Link, Results, Run, Spread, TableRow};
+use crate::results::{Link, Results, Run, Spread, TableRow};
 
-use super::chart::{Panel, Point, Series};
-use super::sheet::LegendLine;
 use super::words;
+use lapscope_show::plot::chart::{self, Panel, Point, Series};
 
 /// A series and the panel that it belongs to.
 #[derive(Debug, Clone)]
@@ -49,15 +48,10 @@ fn join(all: &mut Vec<Series>, series: Series) {
             let is_new = |point: &Point| other.points.iter().all(|known| known.x != point.x);
             let new: Vec<Point> = series.points.into_iter().filter(is_new).collect();
             other.points.extend(new);
-            sort(&mut other.points);
+            chart::sort(&mut other.points);
         }
         None => all.push(series),
     }
-}
-
-/// From left to right.
-pub fn sort(points: &mut [Point]) {
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
 }
 
 /// In order, each once.
@@ -77,16 +71,4 @@ pub fn against_bytes(row: &TableRow, quantity: &str) -> Option<Point> {
 pub fn point(x: f64, y: Spread) -> Option<Point> {
     let spread = y.low.zip(y.high).filter(|(low, high)| low.is_finite() && high.is_finite());
     (x.is_finite() && y.median.is_finite()).then_some(Point { x, y: y.median, spread })
-}
-
-/// A legend of all series, each once, in the order of their first panel.
-pub fn legend(panels: &[Panel]) -> Vec<LegendLine> {
-    let mut legend: Vec<LegendLine> = Vec::new();
-    for series in panels.iter().flat_map(|panel| &panel.series) {
-        let key = LegendLine::line(series.label.as_str(), series.look);
-        if !legend.contains(&key) {
-            legend.push(key);
-        }
-    }
-    legend
 }

@@ -1,13 +1,13 @@
 //! [RA07]: does a transfer go on while nobody calls MPI?
 
-use lapscope_bench::bench::results::{Inject, Results, Run, Spread, Table, TableRow};
+use crate::results::{Inject, Results, Run, Spread, Table, TableRow};
 
-use super::chart::{Axis, Chart, Guide, Panel, PlottedFunction, Point, Series};
-use super::palette::Dash;
 use super::panels::{self, Placed};
-use super::scale::Quantity;
-use super::sheet::{Heading, LegendLine, Look};
 use super::{overlap, words, Figure};
+use lapscope_show::plot::chart::{self, Axis, Chart, Guide, Panel, PlottedFunction, Point, Series};
+use lapscope_show::plot::palette::Dash;
+use lapscope_show::plot::scale::Quantity;
+use lapscope_show::plot::sheet::{Heading, LegendLine, Look};
 
 const PANEL: (f64, f64) = (360.0, 260.0);
 const AFTER: &str = "Rashti and Afsahi 2007";
@@ -107,7 +107,7 @@ fn line(table: &Table, size: u64, place: usize, inject: Inject) -> Series {
     let rows = || table.rows.iter().filter(|row| bytes(table, row) == Some(size as f64));
     let alone = alone(rows());
     let mut points: Vec<Point> = rows().filter_map(|row| normalised(row, alone?)).collect();
-    panels::sort(&mut points);
+    chart::sort(&mut points);
     let look = Look::series(place);
     let look = if inject == Inject::Off { look } else { look.dashed(Dash::Dashed).open() };
     Series { label: format!("{size} {}", inject.key()), look, points }
@@ -194,7 +194,7 @@ fn post_delay(results: &Results) -> Option<Figure> {
             subtitle: subtitle.to_owned(),
             facts: words::facts(results, AFTER),
         },
-        legend: panels::legend(&panels),
+        legend: chart::legend(&panels),
         x: Axis::new(Quantity::Bytes, "message size"),
         y: Axis::new(Quantity::Percent, "post-delay work"),
         y_spans_x: false,
@@ -226,7 +226,7 @@ fn left_over(table: &Table, side: &str, inject: Inject) -> Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_bench::bench::results::Value;
+    use crate::results::Value;
 
     fn row(delay: f64, latency: f64) -> TableRow {
         let value = |median| {

@@ -3,7 +3,7 @@
 mod made_up;
 
 use super::*;
-use lapscope_predict::whatif::document::WhatIf;
+use lapscope_show::plot::svg;
 use roxmltree::{Document, Node};
 
 #[test]
@@ -63,28 +63,6 @@ fn figures_are_well_formed_and_stand_alone() {
     }
 }
 
-/// Figures of scenarios, and of sweeps with a value without a limit and one that deadlocks.
-#[test]
-fn figures_of_replays_are_well_formed_and_inside_of_the_page() {
-    use crate::render::whatif::made_up::{answer, bandwidths, deadlocked, limits, whatif};
-    let all = || vec![answer("perfect progress", 1_500), deadlocked("--eager-limit 0 <&>")];
-    let swept = WhatIf { sweeps: vec![bandwidths(), limits()], ..whatif(all()) };
-    for (name, svg) in [("bars", sweep::figure(&whatif(all()))), ("sweeps", sweep::figure(&swept))]
-    {
-        let figure = Figure { name: name.to_owned(), svg };
-        assert!(!figure.svg.contains("NaN") && !figure.svg.contains("inf\""), "{name}");
-        check_places(&figure);
-        let document = Document::parse(&figure.svg).unwrap();
-        let drawn = document.descendants().filter(|node| node.has_tag_name("path")).count();
-        assert!(drawn > 3, "{name}: {drawn} lines");
-        assert!(figure.svg.contains("Deadlock: --eager-limit 0"), "{name}");
-    }
-    let svg = sweep::figure(&swept);
-    for label in ["1 GB/s", "100 GB/s", "64 KiB", "bandwidth inf", "recorded"] {
-        assert!(svg.contains(label), "{label} is not in the figure");
-    }
-}
-
 #[test]
 fn nothing_is_outside_of_the_page() {
     for figure in figures(&made_up::results()) {
@@ -93,48 +71,8 @@ fn nothing_is_outside_of_the_page() {
 }
 
 fn check_places(figure: &Figure) {
-    let document = Document::parse(&figure.svg).unwrap();
-    let size = |name| attribute(document.root_element(), name).unwrap();
-    let (width, height) = (size("width"), size("height"));
-    for node in document.descendants().filter(Node::is_element) {
-        for (x, y) in corners(node) {
-            let is_inside = (0.0..=width).contains(&x) && (0.0..=height).contains(&y);
-            assert!(is_inside, "{}: {:?} reaches {x} {y}", figure.name, node.text());
-        }
-    }
-}
-
-fn attribute(node: Node, name: &str) -> Option<f64> {
-    node.attribute(name).map(|value| value.parse().unwrap())
-}
-
-/// Places that an element reaches; of a text about.
-fn corners(node: Node) -> Vec<(f64, f64)> {
-    match node.tag_name().name() {
-        "path" => {
-            let numbers = node.attribute("d").unwrap().split(['M', 'L', 'Z', ' ']);
-            let numbers = numbers.filter(|number| !number.is_empty());
-            let numbers: Vec<f64> = numbers.map(|number| number.parse().unwrap()).collect();
-            numbers.chunks(2).map(|pair| (pair[0], pair[1])).collect()
-        }
-        "rect" => {
-            let [x, y, width, height] =
-                ["x", "y", "width", "height"].map(|name| attribute(node, name).unwrap());
-            assert!(width >= 0.0 && height >= 0.0);
-            vec![(x, y), (x + width, y + height)]
-        }
-        "text" => {
-            let [x, y, size] = ["x", "y", "font-size"].map(|name| attribute(node, name).unwrap());
-            let wide = svg::Font::new(size).width(node.text().unwrap()) * 0.95;
-            let left = match node.attribute("text-anchor") {
-                Some("middle") => x - wide / 2.0,
-                Some("end") => x - wide,
-                _ => x,
-            };
-            vec![(left, y - size), (left + wide, y)]
-        }
-        _ => Vec::new(),
-    }
+    let width = |text: &str, size: f64| svg::Font::new(size).width(text);
+    lapscope_fixture::figure::check_places(&figure.name, &figure.svg, width);
 }
 
 #[test]
@@ -196,7 +134,7 @@ fn one_run_is_enough() {
     }
 }
 
-/// For looking at: `LAPSCOPE_FIGURES=directory cargo test -p lapscope plot`.
+/// For looking at: `LAPSCOPE_FIGURES=directory cargo test -p lapscope-experiments figures`.
 #[test]
 fn figures_can_be_looked_at() {
     if let Some(directory) = std::env::var_os("LAPSCOPE_FIGURES") {

@@ -2,12 +2,12 @@
 
 mod lanes;
 
-use lapscope_bench::bench::results::{Inject, Link, Results, Run, Segment, Table, TableRow};
+use crate::results::{Inject, Link, Results, Run, Segment, Table, TableRow};
 use lapscope_data::options;
 
-use super::scale;
-use super::sheet::Heading;
 use super::{panels, words, Figure};
+use lapscope_show::plot::scale;
+use lapscope_show::plot::sheet::Heading;
 
 const PROGRAM: &str = "t0_t3";
 /// A sender that is in MPI for a larger share of the time is blocked.

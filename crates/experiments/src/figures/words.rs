@@ -1,6 +1,6 @@
 //! Names and facts as figures have them.
 
-use lapscope_bench::bench::results::{Inject, Link, MpiFacts, Results};
+use crate::results::{Inject, Link, MpiFacts, Results};
 use lapscope_data::text::units;
 
 /// "Open MPI v4.1.4": what the library says of itself, as far as the first comma.

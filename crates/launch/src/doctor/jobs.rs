@@ -8,8 +8,8 @@ use super::host::Host;
 use super::subject::Subject;
 use super::Finding;
 use crate::bounded;
-use crate::launch::environment::rank_variable;
-use crate::launch::line::find_executable;
+use crate::run::environment::rank_variable;
+use crate::run::line::find_executable;
 
 const TOPIC: &str = "jobs";
 

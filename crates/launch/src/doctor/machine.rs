@@ -6,7 +6,7 @@ use std::process::Command;
 use super::host::Host;
 use super::Finding;
 use crate::bounded;
-use crate::launch::line::find_executable;
+use crate::run::line::find_executable;
 
 const TOPIC: &str = "machine";
 /// The recorder takes no counter of this rate or less (base/clock.c).

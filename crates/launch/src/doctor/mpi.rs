@@ -10,9 +10,9 @@ use super::host::Host;
 use super::subject::{Linked, Subject};
 use super::{progress, transports, Finding};
 use crate::install;
-use crate::launch::launcher::{self, Launcher};
-use crate::launch::line::find_executable;
-use crate::launch::mpi_library::beside_launcher;
+use crate::run::launcher::{self, Launcher};
+use crate::run::line::find_executable;
+use crate::run::mpi_library::beside_launcher;
 
 const TOPIC: &str = "MPI";
 

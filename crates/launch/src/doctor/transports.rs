@@ -7,7 +7,7 @@ use super::ask::LibraryAccount;
 use super::family::{Family, Identity};
 use super::Finding;
 use crate::bounded;
-use crate::launch::line::find_executable;
+use crate::run::line::find_executable;
 
 const TOPIC: &str = "transports";
 

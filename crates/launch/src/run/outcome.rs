@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rusqlite::Connection;
 
-use crate::launch::runs::RunDirectory;
+use crate::run::runs::RunDirectory;
 use lapscope_advise::singletons::Singletons;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
 use lapscope_data::model::{Full, Rank, Text};

@@ -5,8 +5,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::confirm::RunPair;
+use super::trial::Trial;
 use lapscope_data::text::say::say;
+use lapscope_data::text::units::{percent, time};
 use lapscope_data::text::visible::visible;
+use lapscope_trace::stats::Interval;
 
 /// Progress through runs that take about as long as the first.
 pub struct TrialBar {
@@ -75,6 +79,35 @@ impl TrialBar {
     pub fn say<S: AsRef<str>>(&self, lines: &[S]) {
         self.bar.suspend(|| lines.iter().for_each(|line| say(line.as_ref())));
     }
+}
+
+/// One run, while others are still to come.
+pub fn trial_line(trial: &Trial) -> String {
+    let gain = match trial.gain() {
+        Some(gain) => format!("gain {}", between(gain)),
+        None => "gain not known".to_owned(),
+    };
+    format!("{}: {gain}, cost {}", trial.name, percent(trial.cost()))
+}
+
+/// A pair of whole runs, while others are still to come.
+pub fn pair_line(number: usize, pair: &RunPair) -> String {
+    let (bare, injected) = (time(pair.bare_ns), time(pair.injected_ns));
+    let gain = signed_percent(pair.gain);
+    format!("pair {number}: {bare} without lapscope, {injected} with injection: gain {gain}")
+}
+
+pub fn signed_percent(gain: f64) -> String {
+    format!("{:.1} %", 100.0 * gain)
+}
+
+/// "22.1 to 26.3 %"
+pub fn limits(gain: Interval) -> String {
+    format!("{:.1} to {:.1} %", 100.0 * gain.low, 100.0 * gain.high)
+}
+
+fn between(gain: Interval) -> String {
+    format!("{:.1} % ({})", 100.0 * gain.estimate, limits(gain))
 }
 
 fn style(template: &str) -> ProgressStyle {

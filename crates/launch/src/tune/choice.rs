@@ -2,7 +2,7 @@
 
 use super::policy::{comment_of, Policy, PolicyRule, PolicySite};
 use super::trial::{InjectionSetting, Trial};
-use crate::launch::Mode;
+use crate::run::Mode;
 use lapscope_data::model::Nanos;
 use lapscope_measure::injection::{Gain, GainVerdict, SiteInjection};
 use lapscope_trace::injected::Tests;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{bail, Result};
 
 use super::policy::{Address, Policy, PolicyRule, PolicySite};
-use crate::launch::Mode;
+use crate::run::Mode;
 use lapscope_trace::injected::page::{pages_in, Arm, Page};
 
 /// The pages of such a run.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::choice::{self, cost_of_threads};
 use super::first::{Crowd, FirstRun, Slots};
 use super::trial::Trial;
-use crate::launch::Mode;
+use crate::run::Mode;
 use lapscope_data::model::Rank;
 use lapscope_data::text::units::percent;
 use lapscope_data::text::{list_ranks, plural};

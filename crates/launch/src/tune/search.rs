@@ -1,7 +1,7 @@
 //! Which settings are tried, in which order, and how often the program is run at most.
 
 use super::trial::{InjectionSetting, Trial};
-use crate::launch::Mode;
+use crate::run::Mode;
 
 /// Every mode at the first interval, then the best mode at the others.
 #[derive(Debug, Clone)]

@@ -13,9 +13,9 @@ use anyhow::{bail, Context};
 
 use super::bar::TrialBar;
 use crate::install;
-use crate::launch::child::{exit_code, ChildEnd, HeldSignals, Watch};
-use crate::launch::environment::{self, EnvironmentChanges};
-use crate::launch::{line, outcome, Recorded};
+use crate::run::child::{exit_code, ChildEnd, HeldSignals, Watch};
+use crate::run::environment::{self, EnvironmentChanges};
+use crate::run::{line, outcome, Mode, Recorded};
 use lapscope_data::say;
 
 /// A program that takes longer than this many times its first run hangs, if that is also [`LEAST_PATIENCE`] more.
@@ -54,11 +54,27 @@ pub struct TuneOptions<'a> {
     /// Where recorded runs are kept; `None`: in a directory of this moment, if they are.
     pub dir: Option<&'a Path>,
     pub keep: bool,
+    /// To try.
+    pub modes: &'a [Mode],
+    /// Times between tests to try, microseconds.
+    pub intervals: &'a [u32],
+    /// The search has at most so many runs.
+    pub runs: u32,
+    /// Of whole runs, which confirm what was found.
+    pub pairs: u32,
+    /// No run begins that would end later than so many minutes from the begin.
+    pub minutes: Option<u32>,
+    /// Whether to search although the first run shows nothing to gain.
+    pub anyway: bool,
+    /// The file to write.
+    pub policy: &'a Path,
+    /// Functions that only pass on to MPI.
+    pub wrappers: &'a [String],
 }
 
 /// Everything that the runs have in common.
 pub struct Session<'a> {
-    options: TuneOptions<'a>,
+    pub(super) options: TuneOptions<'a>,
     directory: PathBuf,
     keeps: bool,
     settings: EnvironmentChanges,

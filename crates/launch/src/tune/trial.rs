@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::launch::Mode;
+use crate::run::Mode;
 use lapscope_data::model::Nanos;
 use lapscope_measure::injection::Injection;
 use lapscope_trace::stats::Interval;

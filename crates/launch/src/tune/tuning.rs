@@ -1,38 +1,28 @@
-//! `lapscope tune`: whether injected tests make a program faster, with which settings, and by how much.
+//! The search itself: a first run without injection, runs with one setting after the other, whole runs that confirm the best.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 
-use super::own_program::warn_of_load;
-use super::run::{inspected, warn};
-use crate::args::TuneArgs;
-use crate::export::{self, Document};
-use crate::render;
+use super::bar::{pair_line, trial_line, TrialBar};
+use super::choice;
+use super::confirm::{self, Confirmation, RunPair};
+use super::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult, Variable};
+use super::earlier::Earlier;
+use super::first::{Crowd, FirstRun, Hopeless, Slots};
+use super::notes;
+use super::pace::{Pace, Posts};
+use super::policy::Policy;
+use super::search::Search;
+use super::session::{Launched, Session, TuneOptions};
+use super::trial::{nanos, InjectionSetting, Trial};
+use crate::run::Mode;
 use lapscope_advise::advice::Advice;
-use lapscope_bench::launch::Mode;
-use lapscope_bench::tune::confirm::{self, Confirmation, RunPair};
-use lapscope_bench::tune::document::{
-    Best, InjectedSite, RunRow, TuneDocument, TuneResult, Variable,
-};
-use lapscope_bench::tune::earlier::Earlier;
-use lapscope_bench::tune::first::{Crowd, FirstRun, Hopeless, Slots};
-use lapscope_bench::tune::notes;
-use lapscope_bench::tune::pace::{Pace, Posts};
-use lapscope_bench::tune::policy::Policy;
-use lapscope_bench::tune::search::Search;
-use lapscope_bench::tune::session::{Launched, Session, Stopped, TuneOptions};
-use lapscope_bench::tune::trial::{nanos, InjectionSetting, Trial};
-use lapscope_bench::tune::{choice, TrialBar};
 use lapscope_data::options;
 use lapscope_data::places::group::Grouping;
-use lapscope_data::say;
 use lapscope_data::store;
 use lapscope_data::text::shell;
-use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_measure::injection::Injection;
 use lapscope_report::pipeline::report::advise;
@@ -40,68 +30,11 @@ use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
 
 /// Name of the run without injection.
-const FIRST: &str = "1-plain";
-
-fn options(args: &TuneArgs) -> TuneOptions<'_> {
-    TuneOptions {
-        command: &args.command,
-        set: &args.set,
-        min_bytes: args.min_bytes,
-        timeout: args.timeout,
-        dir: args.dir.as_deref(),
-        keep: args.keep,
-    }
-}
-
-/// Runs the program until it is known what to set, and prints that.
-///
-/// # Errors
-/// The program cannot be run or recorded, a run cannot be read, or the policy not be written.
-pub fn run(args: &TuneArgs) -> Result<ExitCode> {
-    if args.policy.exists() && !args.force {
-        let file = args.policy.display();
-        bail!("{file} is there already; name another with --policy, or overwrite it with --force");
-    }
-    let earlier = args.earlier.as_deref().map(Earlier::read).transpose()?;
-    let mut session = Session::begin(options(args))?;
-    warn(inspected(&args.command).as_ref());
-    warn_of_load();
-    let answered = Tuning::new(args, &mut session, earlier.as_ref()).run();
-    if answered.is_err() {
-        session.keep();
-        let directory = session.directory();
-        let first = shell::quote(directory.join(FIRST));
-        let directory = directory.display();
-        say!("the runs so far are in {directory}; to read one: lapscope report {first}");
-    }
-    session.end();
-    match answered {
-        Ok(mut answer) => {
-            answer.directory = session.keeps().then(|| session.directory());
-            export::print(&mut answer, args.format)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) => {
-            let Stopped { code, sentence } = error.downcast()?;
-            say!("{sentence}");
-            Ok(code.into())
-        }
-    }
-}
-
-impl Document for TuneDocument {
-    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::tune::write(out, self, style)?)
-    }
-
-    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
-    }
-}
+pub const FIRST: &str = "1-plain";
 
 /// A search under way.
-struct Tuning<'a, 's> {
-    args: &'a TuneArgs,
+pub struct Tuning<'a, 's> {
+    asked: TuneOptions<'a>,
     session: &'s mut Session<'a>,
     search: Search,
     bar: TrialBar,
@@ -127,18 +60,19 @@ struct FirstRunResults {
 }
 
 impl<'a, 's> Tuning<'a, 's> {
-    fn new(args: &'a TuneArgs, session: &'s mut Session<'a>, earlier: Option<&Earlier>) -> Self {
-        let of_earlier = earlier.map(|it| (it.modes(&args.modes), it.intervals(&args.intervals)));
+    pub fn new(session: &'s mut Session<'a>, earlier: Option<&Earlier>) -> Tuning<'a, 's> {
+        let asked = session.options;
+        let of_earlier = earlier.map(|it| (it.modes(asked.modes), it.intervals(asked.intervals)));
         let (modes, intervals) =
-            of_earlier.unwrap_or_else(|| (args.modes.clone(), args.intervals.clone()));
-        let search = Search::new(&modes, &intervals, args.runs);
+            of_earlier.unwrap_or_else(|| (asked.modes.to_vec(), asked.intervals.to_vec()));
+        let search = Search::new(&modes, &intervals, asked.runs);
         let left_out = earlier.and_then(Earlier::policy);
-        let bar = TrialBar::new(search.longest() as u32 + 1 + 2 * args.pairs);
+        let bar = TrialBar::new(search.longest() as u32 + 1 + 2 * asked.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
         let anyway = session.setting("LAPSCOPE_BUFFER_SENDS").unwrap_or("0".into());
         let copied_anyway = anyway.to_string_lossy().into_owned();
         Tuning {
-            args,
+            asked,
             session,
             search,
             bar,
@@ -151,16 +85,20 @@ impl<'a, 's> Tuning<'a, 's> {
         }
     }
 
-    fn run(mut self) -> Result<TuneDocument> {
+    /// Runs the program until it is known what to set.
+    ///
+    /// # Errors
+    /// The program cannot be run or recorded ([`super::session::Stopped`]), a run cannot be read, or the policy not be written.
+    pub fn run(mut self) -> Result<TuneDocument> {
         self.bar.say(&[format!(
             "at most {} runs, the first without injection, and {} pairs of whole runs to confirm what is found; what they print \
              is in {}/*.stdout and *.stderr",
             self.search.longest() + 1,
-            self.args.pairs,
+            self.asked.pairs,
             self.session.directory().display()
         )]);
         let known = self.first()?;
-        let mut answer = TuneDocument::new(&self.args.command, known.first.clone());
+        let mut answer = TuneDocument::new(self.asked.command, known.first.clone());
         answer.hopeless = self.hopeless(&known.first);
         let copies = known.first.copies;
         if copies.is_some() {
@@ -194,7 +132,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let launched = self.session.launch(FIRST, &off, &self.bar)?;
         self.bar.end();
         let min_bytes = self.count("LAPSCOPE_INJECT_MIN_BYTES")?;
-        let (first, advice) = read_first(&launched, min_bytes as u64, &self.args.wrappers.names)?;
+        let (first, advice) = read_first(&launched, min_bytes as u64, self.asked.wrappers)?;
         let is_given = self.session.setting("LAPSCOPE_INJECT_AB_MS").is_some();
         let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
         let slots = first.slots(wanted);
@@ -212,7 +150,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     fn hopeless(&self, first: &FirstRun) -> Option<Hopeless> {
-        first.hopeless().filter(|_| !self.args.anyway)
+        first.hopeless().filter(|_| !self.asked.anyway)
     }
 
     fn say_first(&self, first: &FirstRun, slots: &Slots, wall: Duration) {
@@ -233,7 +171,7 @@ impl<'a, 's> Tuning<'a, 's> {
     // --- runs with injection -----------------------------------------------------------------------------------------
 
     fn most_time(&self) -> Option<Duration> {
-        self.args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)))
+        self.asked.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)))
     }
 
     /// Until no run may go on.
@@ -247,7 +185,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let Some((most, left)) = self.most_time().zip(self.left()) else { return true };
         let kept = match self.tried.is_empty() {
             true => Duration::ZERO,
-            false => (usual * 2 * self.args.pairs).min(most / 2),
+            false => (usual * 2 * self.asked.pairs).min(most / 2),
         };
         usual + kept <= left
     }
@@ -286,10 +224,10 @@ impl<'a, 's> Tuning<'a, 's> {
             name,
             with_policy: policy.is_some(),
             wall: launched.wall,
-            injection: read_injection(&launched.directory, &self.args.wrappers.names)?,
+            injection: read_injection(&launched.directory, self.asked.wrappers)?,
             idle_slowdown: self.idle_slowdown(&launched, known)?,
         };
-        self.bar.say(&[render::tune::line(&trial)]);
+        self.bar.say(&[trial_line(&trial)]);
         Ok(trial)
     }
 
@@ -337,8 +275,8 @@ impl<'a, 's> Tuning<'a, 's> {
             gain: None,
             slots_gain: shown.gain().context("what is best gains")?,
             hidden_cost: choice::hidden_cost(best.setting, tried),
-            environment: self.environment(best.setting, &self.args.policy)?,
-            policy: self.args.policy.clone(),
+            environment: self.environment(best.setting, self.asked.policy)?,
+            policy: self.asked.policy.to_owned(),
         };
         let confirmation = self.confirm(best.setting, &policy, known.launched.wall)?;
         best.gain = confirmation.as_ref().map(|confirmation| confirmation.gain);
@@ -348,8 +286,8 @@ impl<'a, 's> Tuning<'a, 's> {
             _ => TuneResult::Gain,
         };
         if answer.found == TuneResult::Gain && best.setting.mode != Mode::Sends {
-            std::fs::write(&self.args.policy, policy.to_string())
-                .with_context(|| format!("{} cannot be written", self.args.policy.display()))?;
+            std::fs::write(self.asked.policy, policy.to_string())
+                .with_context(|| format!("{} cannot be written", self.asked.policy.display()))?;
         }
         (answer.best, answer.confirmation) = (Some(best), confirmation);
         Ok(())
@@ -366,7 +304,7 @@ impl<'a, 's> Tuning<'a, 's> {
         usual: Duration,
     ) -> Result<Option<Confirmation>> {
         let fitting = confirm::that_fit(self.left(), usual) / 2;
-        let pairs = self.args.pairs.min(fitting);
+        let pairs = self.asked.pairs.min(fitting);
         self.bar.expect_more(2 * pairs);
         if pairs == 0 {
             return Ok(None);
@@ -407,7 +345,7 @@ impl<'a, 's> Tuning<'a, 's> {
             self.bar.end();
         }
         let pair = RunPair::new(walls[0], walls[1]);
-        self.bar.say(&[render::tune::pair_line(number + 1, &pair)]);
+        self.bar.say(&[pair_line(number + 1, &pair)]);
         Ok(pair)
     }
 
@@ -448,7 +386,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     fn heading(&self, best: &Trial) -> Vec<String> {
-        let line = shell::join(&self.args.command);
+        let line = shell::join(self.asked.command);
         vec![
             format!("For LAPSCOPE_INJECT_POLICY, made by: lapscope tune -- {line}"),
             format!("with {}", self.named(best.setting)),

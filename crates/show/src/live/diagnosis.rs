@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::commands::hang::describe;
+use crate::diagnosis::describe;
 
 /// As lines of at most so many columns.
 pub fn text(run: Option<&Path>, columns: usize) -> String {

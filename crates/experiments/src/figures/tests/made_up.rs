@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lapscope_bench::bench::results::*;
+use crate::results::*;
 
 const EAGER: f64 = 16384.0;
 

@@ -1,13 +1,13 @@
 //! Lanes of processes with a bar for each thing that they do.
 
-use lapscope_bench::bench::results::Segment;
+use crate::results::Segment;
 
-use super::super::palette::Tone;
 use super::super::panels;
-use super::super::scale::{self, Quantity, Scale};
-use super::super::sheet::{self, Heading, LegendLine, Sample, MARGIN};
-use super::super::svg::{Anchor, Area, Font, Pen, Svg};
 use super::LanePanel;
+use lapscope_show::plot::palette::Tone;
+use lapscope_show::plot::scale::{self, Quantity, Scale};
+use lapscope_show::plot::sheet::{self, Heading, LegendLine, Sample, MARGIN};
+use lapscope_show::plot::svg::{Anchor, Area, Font, Pen, Svg};
 
 pub const COMPUTE: &str = "compute";
 

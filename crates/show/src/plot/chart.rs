@@ -109,6 +109,23 @@ pub fn draw(chart: &Chart) -> String {
     svg.document(width, height, &chart.heading.title, &describe(chart))
 }
 
+/// From left to right.
+pub fn sort(points: &mut [Point]) {
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+}
+
+/// A legend of all series, each once, in the order of their first panel.
+pub fn legend(panels: &[Panel]) -> Vec<LegendLine> {
+    let mut legend: Vec<LegendLine> = Vec::new();
+    for series in panels.iter().flat_map(|panel| &panel.series) {
+        let key = LegendLine::line(series.label.as_str(), series.look);
+        if !legend.contains(&key) {
+            legend.push(key);
+        }
+    }
+    legend
+}
+
 /// The chart as a part of a page that has its title.
 pub fn draw_within_page(chart: &Chart, id: &str) -> String {
     let heading = Heading::default();

@@ -4,7 +4,6 @@
 use super::bars::{self, Bar, BarChart, BarGroup, BarPanel};
 use super::chart::{self, Axis, Chart, Panel, Point, Series};
 use super::palette::{Dash, Tone};
-use super::panels;
 use super::scale::{self, Quantity};
 use super::sheet::{Heading, LegendLine, Look};
 use lapscope_data::model::Nanos;
@@ -40,7 +39,7 @@ pub fn sweeps(answer: &WhatIf) -> String {
         if spans_decade(times.map(|point| point.y)) { Quantity::TimeLog } else { Quantity::Time };
     let chart = Chart {
         heading: heading(answer, &format!("Run time against {}", knobs.join(", "))),
-        legend: panels::legend(&panels),
+        legend: chart::legend(&panels),
         x: Axis::new(Quantity::Ratio, ""),
         y: Axis::new(y, "run time"),
         y_spans_x: false,
@@ -66,7 +65,7 @@ fn panel(answer: &WhatIf, place: usize, sweep: &Sweep) -> Panel {
             })
         })
         .collect();
-    panels::sort(&mut points);
+    chart::sort(&mut points);
     let ends: Vec<f64> = limited.iter().map(|point| to_axis(point)).collect();
     let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,7 +1,7 @@
 //! The columns of tables for other programs. Keys are those of the JSON; a place is function, file and line, a call path one
 //! cell.
 
-use crate::export::rows::{text, ExportColumn};
+use crate::format::rows::{text, ExportColumn};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::Cause;
 use lapscope_measure::reach::bounds::ConfidenceBounds;

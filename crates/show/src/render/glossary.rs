@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use lapscope_data::text::style::Style;
 
-const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
+const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
 
 /// # Errors
 /// `out` cannot be written.

@@ -1,18 +1,11 @@
 //! The figures of the papers, from what `lapscope bench` measured: SVG for paper and for dark pages.
 
 mod agreement;
-mod bars;
-pub(crate) mod chart;
 mod collective;
 mod ghost_cells;
 mod overlap;
-pub(crate) mod palette;
 mod panels;
 mod progress;
-pub(crate) mod scale;
-pub(crate) mod sheet;
-pub(crate) mod svg;
-pub mod sweep;
 mod timeline;
 mod words;
 
@@ -21,7 +14,8 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use lapscope_bench::bench::results::Results;
+use crate::results::Results;
+use lapscope_show::plot::chart;
 
 /// Why a figure is not there.
 #[derive(Debug, thiserror::Error)]

@@ -2,12 +2,12 @@
 
 pub mod advice;
 pub mod alike;
-pub mod bench;
 pub mod calibration;
 pub(crate) mod cause;
 pub mod columns;
 pub mod cures;
 pub mod diff;
+pub mod doctor;
 pub mod glossary;
 pub mod hang;
 pub mod injection;

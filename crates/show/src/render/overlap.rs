@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::cause;
 use super::injection;
 use super::table::{Align, Cell, Table};
-use crate::export::rows::{Objects, RowWriter};
+use crate::format::rows::{Objects, RowWriter};
 use lapscope_advise::problem::unattributed_in_words;
 use lapscope_data::model::{Kind, Nanos, RankList};
 use lapscope_data::symbols::FrameName;

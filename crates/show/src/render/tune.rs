@@ -4,32 +4,16 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_bench::tune::confirm::{Confirmation, RunPair};
-use lapscope_bench::tune::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
-use lapscope_bench::tune::first::{FirstRun, Hopeless};
-use lapscope_bench::tune::trial::Trial;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_launch::tune::bar::{limits, signed_percent};
+use lapscope_launch::tune::confirm::Confirmation;
+use lapscope_launch::tune::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
+use lapscope_launch::tune::first::{FirstRun, Hopeless};
 use lapscope_measure::injection::{GainVerdict, SiteInjection};
 use lapscope_trace::stats::Interval;
-
-/// One run, while others are still to come.
-pub fn line(trial: &Trial) -> String {
-    let gain = match trial.gain() {
-        Some(gain) => format!("gain {}", between(gain)),
-        None => "gain not known".to_owned(),
-    };
-    format!("{}: {gain}, cost {}", trial.name, percent(trial.cost()))
-}
-
-/// A pair of whole runs, while others are still to come.
-pub fn pair_line(number: usize, pair: &RunPair) -> String {
-    let (bare, injected) = (time(pair.bare_ns), time(pair.injected_ns));
-    let gain = signed_percent(pair.gain);
-    format!("pair {number}: {bare} without lapscope, {injected} with injection: gain {gain}")
-}
 
 /// # Errors
 /// Of the writer.
@@ -128,10 +112,6 @@ fn pairs_of_runs(pairs: usize) -> String {
     format!("{pairs} pair{} of whole runs", if pairs == 1 { "" } else { "s" })
 }
 
-fn signed_percent(gain: f64) -> String {
-    format!("{:.1} %", 100.0 * gain)
-}
-
 fn why(hopeless: Hopeless, first: &FirstRun) -> String {
     let limit = bytes(first.min_bytes);
     let smaller = first
@@ -156,15 +136,6 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
             percent(first.stake_ns.share_of(first.run_ns))
         ),
     }
-}
-
-/// "22.1 to 26.3 %"
-fn limits(gain: Interval) -> String {
-    format!("{:.1} to {:.1} %", 100.0 * gain.low, 100.0 * gain.high)
-}
-
-fn between(gain: Interval) -> String {
-    format!("{:.1} % ({})", 100.0 * gain.estimate, limits(gain))
 }
 
 /// For pasting into a shell.

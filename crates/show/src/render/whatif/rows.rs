@@ -4,7 +4,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::export::rows::{Objects, RowWriter};
+use crate::format::rows::{Objects, RowWriter};
 use lapscope_data::model::Nanos;
 use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_predict::whatif::document::{ScenarioResult, WhatIf};

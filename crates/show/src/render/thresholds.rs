@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::table::{Align, Cell, Table};
-use crate::export::rows::{Objects, RowWriter};
+use crate::format::rows::{Objects, RowWriter};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::count;
 use lapscope_measure::thresholds::{

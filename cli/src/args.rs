@@ -1,6 +1,5 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
-mod bench;
 mod export;
 mod hang;
 mod help;
@@ -21,13 +20,13 @@ mod whatif;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::export::Format;
+use crate::commands::bench::BenchArgs;
 use clap::{Args, Parser, Subcommand};
-use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::{Files, Injection};
 use lapscope_data::model::{Kind, Rank, RequestEnded};
+use lapscope_launch::run::environment::assignment;
+use lapscope_launch::run::{Files, Injection};
+use lapscope_show::format::Format;
 
-pub use bench::BenchArgs;
 pub use export::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportWhat,
     Simulator, TimeUnit,
@@ -132,7 +131,7 @@ pub enum Command {
     Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
-    #[command(name = lapscope_bench::doctor::ASK_COMMAND, hide = true)]
+    #[command(name = lapscope_launch::doctor::ASK_COMMAND, hide = true)]
     AskMpi(AskMpiArgs),
     #[command(hide = true)]
     Part(PartArgs),

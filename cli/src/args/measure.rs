@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use super::{
     units, ListedArgs, RanksArgs, ReadArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs,
 };
-use crate::export::Format;
-use crate::render::overlap::OverlapBy;
 use clap::Args;
+use lapscope_show::format::Format;
+use lapscope_show::render::overlap::OverlapBy;
 
 /// From which size on sends wait for their receiver, and what MPI declares.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, RanksArgs, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
-use lapscope_bench::launch::environment::assignment;
+use lapscope_launch::run::environment::assignment;
 use lapscope_measure::reach::network::Network;
 use lapscope_predict::whatif::network::network;
 

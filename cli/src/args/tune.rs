@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, WrapperArgs};
-use crate::export::Format;
-use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::Mode;
+use lapscope_launch::run::environment::assignment;
+use lapscope_launch::run::Mode;
+use lapscope_show::format::Format;
 
 /// Find out whether injected tests make a program faster, with which settings, and by how much.
 #[derive(Debug, Args)]

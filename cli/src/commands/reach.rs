@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::args::ReachArgs;
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, Document};
-use crate::render;
 use lapscope_data::text::style::Style;
 use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::reach::{build, ReachDocument};
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::rows::{self, RowWriter};
+use lapscope_show::format::{self, Document};
+use lapscope_show::render;
 use lapscope_trace::problem::Problem;
 
 /// Prints the reach of a run; with a launch line, of the run that it records.
@@ -35,7 +35,7 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let options = OverlapOptions { top: args.top, ranks: &args.ranks.chosen() };
     let document = build(&mut open, options, &args.networks)?;
     let mut answer = ReachOutput { document, asks_networks: !args.networks.is_empty() };
-    export::print(&mut answer, args.read.format)
+    format::print(&mut answer, args.read.format)
 }
 
 struct ReachOutput {
@@ -66,7 +66,7 @@ impl Document for ReachOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(&self.document, out)
+        format::write_json(&self.document, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

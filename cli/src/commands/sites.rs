@@ -7,9 +7,6 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::args::SitesArgs;
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, warn_of_data, Document};
-use crate::render;
 use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_data::model::Nanos;
 use lapscope_data::places::group::Grouping;
@@ -21,6 +18,9 @@ use lapscope_report::pipeline::filters::{check_calls, check_ranks};
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::is_wanted_call;
+use lapscope_show::format::rows::{self, RowWriter};
+use lapscope_show::format::{self, warn_of_data, Document};
+use lapscope_show::render;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::Wrapper;
@@ -76,7 +76,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         threaded_ranks: sums.threaded_ranks,
         is_tree: !args.paths,
     };
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -97,7 +97,7 @@ impl Document for SitesOutput<'_> {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

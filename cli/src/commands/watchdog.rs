@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::hang::describe;
-use lapscope_bench::launch::{outcome, Recorded};
 use lapscope_data::model::Nanos;
 use lapscope_data::say;
 use lapscope_data::state::{Beat, Condition, JobState, Pulse};
 use lapscope_data::text::style::stdout_columns;
 use lapscope_data::text::units::time;
+use lapscope_launch::run::{outcome, Recorded};
+use lapscope_show::diagnosis::describe;
 
 /// As timeout(1) says that it has ended a program.
 pub const EXIT_CODE: u8 = 124;

@@ -28,7 +28,7 @@ are listed (bandwidth=1GB/s,2GB/s,inf), or FROM..TO/N is N values that differ by
 /N). What stands behind a comma is another value, unless it begins with KNOB=. All else is as in the first scenario, or as
 recorded where there is none.
 
-A scenario that never ends, as ranks wait for each other in a circle, is told first, and the exit code is 3:
+A scenario that never ends, as ranks wait for each other in a circle, is reported first, and the exit code is 3:
 `lapscope whatif --eager-limit 0` finds programs that rely on messages being buffered.
 
 Examples:

@@ -154,7 +154,7 @@ pub struct Threshold {
     pub sentence: String,
 }
 
-/// What a rank did from one moment to another.
+/// What a rank did from one timestamp to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// The row whose messages these are.

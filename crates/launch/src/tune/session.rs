@@ -51,7 +51,7 @@ pub struct TuneOptions<'a> {
     pub min_bytes: Option<u64>,
     /// A run that takes longer is ended, seconds.
     pub timeout: Option<u64>,
-    /// Where recorded runs are kept; `None`: in a directory of this moment, if they are.
+    /// Where recorded runs are kept; `None`: in a directory named by the time, if they are.
     pub dir: Option<&'a Path>,
     pub keep: bool,
     /// To try.

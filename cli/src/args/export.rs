@@ -1,4 +1,4 @@
-//! Of the command that hands a run, or what was calibrated, to other programs.
+//! Arguments of the command that hands a run, or what was calibrated, to other programs.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Of the commands that measure overlap and what limits it.
+//! Arguments of the commands that measure overlap and what limits it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Of the command that watches buffers.
+//! Arguments of the command that watches buffers.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Of commands that can look at a part of a run's time.
+//! Arguments of commands that can look at a part of a run's time.
 
 use clap::Args;
 use lapscope_trace::stretch::StretchChoice;

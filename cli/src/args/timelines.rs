@@ -1,4 +1,4 @@
-//! Of the commands that write a run as a timeline for another program's viewer.
+//! Arguments of the commands that write a run as a timeline for another program's viewer.
 
 use std::path::PathBuf;
 

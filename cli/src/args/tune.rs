@@ -1,4 +1,4 @@
-//! Of the commands that inject tests.
+//! Arguments of the commands that inject tests.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Of the command that replays a run.
+//! Arguments of the command that replays a run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -90,7 +90,7 @@ pub struct KnobArgs {
     #[arg(long, value_name = "TIME")]
     pub latency: Option<Latency>,
 
-    /// Of a transfer that has the network to itself: 12GB/s, 100Gbit/s, a multiple of the recorded one, x2, or inf
+    /// Rate of a transfer that has the network to itself: 12GB/s, 100Gbit/s, a multiple of the recorded one, x2, or inf
     #[arg(long, value_name = "RATE")]
     pub bandwidth: Option<Bandwidth>,
 
@@ -170,7 +170,7 @@ const SCOPES: [Word; 3] = [
 const WAITS: [Word; 1] = [("at-first-touch", "Where received data are first touched")];
 const POSTS: [Word; 1] = [("at-last-write", "Where sent data were last written")];
 
-/// Of types whose words these are.
+/// Parses types whose words these are.
 fn words<T>(words: &'static [Word]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,

@@ -248,7 +248,7 @@ pub struct RankInfo {
     pub init_end: Nanos,
     pub end: Nanos,
     pub ended: Ended,
-    /// Of ranks that were killed: when the process was seen to be gone, so that it ended between `end` and this; of others that did not
+    /// For ranks that were killed: when the process was seen to be gone, so that it ended between `end` and this; of others that did not
     /// call MPI_Finalize: when they ended. `None`: not seen.
     pub gone: Option<Nanos>,
     /// With those that were in the damaged pieces of its spool.
@@ -406,7 +406,7 @@ pub fn is_mpi_library(path: &str) -> bool {
 pub struct Frame {
     pub module: Option<u32>,
     pub address: u64,
-    /// Of the functions that were inlined there: how many inner ones are left out. 0 of what was recorded.
+    /// How many of the functions that were inlined there are left out, from the innermost on; 0 in what was recorded.
     pub level: u32,
 }
 

@@ -30,7 +30,7 @@ pub struct MpiFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
-    /// Of one machine: moving data is a processor's work.
+    /// Within one machine: moving data is a processor's work.
     #[value(name = "shared", help = "Ranks of one machine")]
     SharedMemory,
     /// TCP over a loopback of our own, held to [`Link::BYTES_PER_US`]: transfers take time while processors are free.

@@ -60,7 +60,7 @@ pub struct TuneOptions<'a> {
     pub intervals: &'a [u32],
     /// The search has at most so many runs.
     pub runs: u32,
-    /// Of whole runs, which confirm what was found.
+    /// Pairs of whole runs, which confirm what was found.
     pub pairs: u32,
     /// No run begins that would end later than so many minutes from the begin.
     pub minutes: Option<u32>,

@@ -99,7 +99,7 @@ pub enum Unit {
     Time,
     Bytes,
     Count,
-    /// Of a fraction.
+    /// A fraction.
     Percent,
 }
 

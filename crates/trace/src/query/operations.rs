@@ -191,7 +191,7 @@ pub fn posts(
 /// Processor time of a blocking collective, nanoseconds.
 #[derive(Debug, Clone)]
 pub struct CollectiveTimes {
-    /// Of its communicator.
+    /// Ranks of its communicator.
     pub ranks: u32,
     /// MPI_Allreduce, …
     pub call: String,

@@ -98,7 +98,7 @@ impl Compared {
         }
     }
 
-    /// Of times that are sums.
+    /// What times are that are sums.
     fn what(&self) -> &'static str {
         match self.has_as_many_ranks() {
             true => "summed over ranks",

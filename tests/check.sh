@@ -99,6 +99,7 @@ without_launchers() {
     suite "rustfmt" count_one cargo fmt --all --check
     suite "documents" count_one python3 tests/documents.py
     suite "names of types" count_one python3 tests/names.py
+    suite "crates in their places" count_one python3 tests/house.py
     suite "warnings of rustc and clippy" count_one no_warnings
     suite "units in Rust" count_cargo cargo_test --workspace --lib --bins
     suite "command line" count_cargo cargo_test --workspace --test command

@@ -46,7 +46,7 @@ pub use timelines::TimelineArgs;
 pub use tune::TuneArgs;
 pub use whatif::WhatIfArgs;
 
-/// Of commands that read a run and answer in any format.
+/// Arguments of commands that read a run and answer in any format.
 #[derive(Debug, Args)]
 pub struct ReadArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -56,7 +56,7 @@ pub struct ReadArgs {
     pub format: Format,
 }
 
-/// Of commands that name call sites.
+/// Arguments of commands that name call sites.
 #[derive(Debug, Args)]
 pub struct WrapperArgs {
     /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
@@ -65,7 +65,7 @@ pub struct WrapperArgs {
     pub names: Vec<String>,
 }
 
-/// Of commands that compare with what transfers take undisturbed.
+/// Arguments of commands that compare with what transfers take undisturbed.
 #[derive(Debug, Default, Args)]
 pub struct ReferenceArgs {
     /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file

@@ -1,4 +1,4 @@
-//! Of the diagnosis of a job that hangs.
+//! Arguments of the diagnosis of a job that hangs.
 
 use std::path::PathBuf;
 use std::time::Duration;

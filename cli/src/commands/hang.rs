@@ -35,7 +35,7 @@ pub struct HangOutput {
     listed: Option<RankList>,
 }
 
-/// Looks twice and tells who waits for whom.
+/// Looks twice and reports who waits for whom.
 ///
 /// # Errors
 /// There is no run here, nothing of it can be read, or what is asked for cannot be written.

@@ -99,7 +99,7 @@ fn program(command: &[OsString]) -> Option<PathBuf> {
     line::program(command).filter(|_| container::engine(command).is_none())
 }
 
-/// What its file tells of it.
+/// What its file says of it.
 pub fn inspected(command: &[OsString]) -> Option<ProgramFile> {
     program::inspect(&program(command)?).ok()
 }

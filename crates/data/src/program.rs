@@ -35,7 +35,7 @@ pub struct ProgramFile {
     pub interpreter: Option<PathBuf>,
     /// An MPI is part of the program itself: its calls reach nobody else.
     pub mpi_inside: bool,
-    /// Of another processor than this command, or of another word length: which.
+    /// Which other processor or word length than this command's it is for.
     pub foreign: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Of `lapscope bench`.
+//! Arguments of `lapscope bench`.
 
 use std::path::PathBuf;
 

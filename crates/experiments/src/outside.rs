@@ -16,6 +16,7 @@ use lapscope_measure::overlap::{measure_with, EagerLimits};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_report::cvars;
+use lapscope_trace::query::{split_collectives, CollectiveTimes};
 use lapscope_trace::stats::quantile;
 use lapscope_trace::{Half, Trace};
 
@@ -113,19 +114,11 @@ pub struct CpuTimes {
 }
 
 fn read_collectives(database: &Database, found: &mut Collectives) -> rusqlite::Result<()> {
-    const QUERY: &str = "\
-        SELECT m.size, n.name, o.bytes, c.duration_ns, c.user_ns, c.system_ns
-        FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id
-             JOIN communicator m ON m.id = o.communicator_id
-        WHERE o.kind = 'collective' AND m.name = 'MPI_Comm_split' AND c.user_ns IS NOT NULL
-        ORDER BY c.begin_ns";
     let mut own: BTreeMap<CollectiveKey, Vec<CpuTimes>> = BTreeMap::new();
-    let mut query = database.connection.prepare(QUERY)?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        let key = CollectiveKey { ranks: row.get(0)?, call: row.get(1)?, bytes: row.get(2)? };
-        let times = CpuTimes { wall: row.get(3)?, user: row.get(4)?, system: row.get(5)? };
-        own.entry(key).or_default().push(times);
+    for row in split_collectives(&database.connection)? {
+        let CollectiveTimes { ranks, call, bytes, wall, user, system } = row;
+        let times = CpuTimes { wall, user, system };
+        own.entry(CollectiveKey { ranks, call, bytes }).or_default().push(times);
     }
     for (key, times) in own {
         found.entry(key).or_default().push(times);

@@ -30,7 +30,7 @@ pub struct MpiFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
-    /// Of one machine: moving data is a processor's work.
+    /// Within one machine: moving data is a processor's work.
     #[value(name = "shared", help = "Ranks of one machine")]
     SharedMemory,
     /// TCP over a loopback of our own, held to [`Link::BYTES_PER_US`]: transfers take time while processors are free.
@@ -154,7 +154,7 @@ pub struct Threshold {
     pub sentence: String,
 }
 
-/// What a rank did from one moment to another.
+/// What a rank did from one timestamp to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// The row whose messages these are.

@@ -179,7 +179,7 @@ fn say_written(written: &Written, wanted: &Path) {
     let unended: Vec<String> = unended.into_iter().flatten().collect();
     if !unended.is_empty() {
         let what = unended.join(" and ");
-        say!("{what} when the recording ended: they are drawn up to that moment");
+        say!("{what} when the recording ended: they are drawn up to then");
     }
     say!(
         "{}: {} calls, {} requests, {} messages of {} ranks",

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::debuginfod;
-use super::elf::{build_id, debug_link};
+use super::elf::{build_id, debug_link, hexadecimal};
 use crate::model::Module;
 
 /// Folders in which distributions put debug files.
@@ -34,11 +34,6 @@ pub fn find_locally(path: &Path, id: &str) -> Option<PathBuf> {
     };
     let is_same = |file: &PathBuf| file != path && build_id(file).as_deref() == Some(id);
     Some(by_id).filter(is_same).or_else(|| by_link()?.into_iter().find(is_same))
-}
-
-/// `id` where it can be a build id: it becomes part of paths and of addresses.
-pub fn hexadecimal(id: &str) -> Option<&str> {
-    Some(id).filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn is_system(path: &Path) -> bool {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::debug_files::hexadecimal;
+use super::elf::hexadecimal;
 
 /// Seconds that one file may take; `DEBUGINFOD_TIMEOUT` is how long a server may be silent.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -163,6 +163,11 @@ impl ElfSymbols {
     }
 }
 
+/// `id` where it can be a build id: it becomes part of paths and of addresses.
+pub fn hexadecimal(id: &str) -> Option<&str> {
+    Some(id).filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

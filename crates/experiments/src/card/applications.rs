@@ -1,4 +1,4 @@
-//! Of the report card: the small applications, with what lapscope advises.
+//! The part of the report card about the small applications, with what lapscope advises.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Of the report card: overlap, progress, blocking, collectives.
+//! The part of the report card about overlap, progress, blocking, collectives.
 
 use std::io::{self, Write};
 

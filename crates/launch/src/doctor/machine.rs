@@ -31,7 +31,7 @@ fn clock(host: &Host) -> Finding {
     }
 }
 
-/// Of the counter that the recorder reads (`cntvct_el0`); `None`: the processor does not say.
+/// The rate of the counter that the recorder reads (`cntvct_el0`); `None`: the processor does not say.
 fn ticks_per_s() -> Option<u64> {
     #[cfg(target_arch = "aarch64")]
     {

@@ -37,7 +37,7 @@ pub struct Setting {
     pub on_by: Option<String>,
 }
 
-/// Of an MPI by what MPI_Get_library_version says.
+/// The setting of an MPI, by what MPI_Get_library_version says.
 pub fn setting_of(library: &str, environment: &BTreeMap<String, String>) -> Option<Setting> {
     let version = Some(library.to_owned());
     let answer = LibraryAccount { version, ..LibraryAccount::default() };

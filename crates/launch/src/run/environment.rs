@@ -134,7 +134,7 @@ fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
     value
 }
 
-/// The run directory for a launch at this moment: `lapscope-<YYYYmmdd-HHMMSS.mmm>-<program>` here.
+/// The run directory for a launch now: `lapscope-<YYYYmmdd-HHMMSS.mmm>-<program>` here.
 ///
 /// # Errors
 /// The working directory is gone.

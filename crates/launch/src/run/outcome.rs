@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rusqlite::Connection;
 
 use crate::run::runs::RunDirectory;
 use lapscope_advise::singletons::Singletons;
-use lapscope_data::db::{list_files, parse_name, Database, DbError};
-use lapscope_data::model::{Full, Rank, Text};
+use lapscope_data::db::{leaves_pending, list_files, parse_name, Database, DbError, FileOutcome};
+use lapscope_data::model::{Full, Rank};
 use lapscope_data::text::{list_ranks, shell};
 
 /// What the ranks of one job left.
@@ -58,7 +57,7 @@ pub fn read(run: &RunDirectory) -> anyhow::Result<JobOutcome> {
     for path in files {
         let counted = Database::open(&path)
             .map_err(anyhow::Error::from)
-            .and_then(|database| outcome.add(&database.connection).map_err(anyhow::Error::from));
+            .and_then(|database| outcome.add(&database).map_err(anyhow::Error::from));
         if let Err(error) = counted {
             outcome.trouble.push(format!("{error:#}"));
         }
@@ -86,41 +85,29 @@ pub fn describe_unconverted(run: &RunDirectory) -> anyhow::Result<String> {
 }
 
 impl JobOutcome {
-    fn add(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        // max(id) is a look-up where count(*) would read everything; ids have no gaps
-        let last = |table: &str| -> rusqlite::Result<i64> {
-            let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
-            connection.query_row(&sql, [], |row| row.get(0))
-        };
-        self.requests += last("request")? as u64;
-        self.calls += last("call")? as u64;
-        let mut statement = connection.prepare(
-            "SELECT world, world_rank, world_size, lost_records, summarized, ended, job, mpi_abi, mpi_library FROM rank",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let rank = Rank { world: row.get(0)?, number: row.get(1)? };
-            self.ranks.insert(rank);
-            let size = self.worlds.entry(rank.world).or_default();
-            *size = row.get::<_, i64>(2)?.max(*size);
-            self.lost += row.get::<_, i64>(3)?.max(0) as u64;
-            self.summarized = self.summarized.or(Full::from_number(row.get(4)?));
-            let ended: String = row.get(5)?;
-            if ended != "finalize" {
-                self.died.insert(rank, ended);
+    fn add(&mut self, database: &Database) -> rusqlite::Result<()> {
+        let file = FileOutcome::read(database)?;
+        self.requests += file.requests;
+        self.calls += file.calls;
+        self.has_spawned |= file.has_spawned;
+        for rank in file.ranks {
+            self.ranks.insert(rank.rank);
+            let size = self.worlds.entry(rank.rank.world).or_default();
+            *size = rank.world_size.max(*size);
+            self.lost += rank.lost;
+            self.summarized = self.summarized.or(rank.summarized);
+            if rank.ended != "finalize" {
+                self.died.insert(rank.rank, rank.ended);
             }
-            if self.mpi.is_none() {
-                let text = |at| row.get::<_, Text>(at).map(|text| text.0);
-                self.mpi = Some(Mpi { job: text(6)?, abi: text(7)?, library: text(8)? });
-            }
+            self.mpi.get_or_insert(Mpi {
+                job: rank.job,
+                abi: rank.mpi_abi,
+                library: rank.mpi_library,
+            });
         }
-        let pending = "SELECT EXISTS (SELECT 1 FROM call WHERE duration_ns IS NULL)
-                           OR EXISTS (SELECT 1 FROM request WHERE completion_id IS NULL)";
         if !self.died.is_empty() && !self.leaves_pending {
-            self.leaves_pending = connection.query_row(pending, [], |row| row.get(0))?;
+            self.leaves_pending = leaves_pending(database)?;
         }
-        let spawned = "SELECT EXISTS (SELECT 1 FROM communicator WHERE kind = 'inter' AND name LIKE 'MPI_Comm_spawn%')";
-        self.has_spawned |= connection.query_row(spawned, [], |row| row.get::<_, bool>(0))?;
         Ok(())
     }
 

@@ -89,7 +89,7 @@ pub struct RunRow {
     pub with_policy: bool,
     pub ab_slot_ns: Option<Nanos>,
     pub wall_ns: Nanos,
-    /// What the program gained; `null` keys where it cannot be told.
+    /// What the program gained; `null` keys where it is not known.
     pub whole: Option<WholeGain>,
     pub cost: f64,
     pub tests: u64,

@@ -1,5 +1,5 @@
 //! How long a program's steps take: from one post of a large request to the next at the same place. Compared between runs, where
-//! nothing is injected, it tells what injection costs even then.
+//! nothing is injected, it shows what injection costs even then.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use lapscope_data::db::{for_each_file, list_files, DbError, FileDefinitions};
 use lapscope_data::model::RankKey;
 use lapscope_data::places::{Places, PlacesOfFile};
 use lapscope_trace::injected::distances::Distances;
+use lapscope_trace::query::{self, PostSelection};
 
 /// Between parts of the program, not between its steps: so many times as long as is usual at that place.
 const OTHER_PART: i64 = 10;
@@ -21,16 +22,7 @@ type PostSite = (i64, String, String, u64);
 #[derive(Debug, Default)]
 pub struct Pace(FxHashMap<PostSite, (u64, i64)>);
 
-/// Which posts are looked at.
-#[derive(Debug, Clone, Copy)]
-pub enum Posts {
-    /// Posts of at least so many bytes, of a run without injection.
-    AtLeast(u64),
-    /// Posts in slots without injection.
-    Off,
-}
-
-/// A post as it matters here: its moment on CLOCK_REALTIME, and whether injection was off.
+/// A post as it matters here: its timestamp on CLOCK_REALTIME, and whether injection was off.
 type TimedPost = (i64, bool);
 
 impl Pace {
@@ -38,7 +30,7 @@ impl Pace {
     ///
     /// # Errors
     /// No file can be read.
-    pub fn of_run(directory: &Path, posts: Posts, slot_ns: i64) -> Result<Pace, DbError> {
+    pub fn of_run(directory: &Path, posts: PostSelection, slot_ns: i64) -> Result<Pace, DbError> {
         let files: Vec<PathBuf> = list_files(directory)?.databases;
         let (places, _) = Places::read(&files)?;
         let per_file = for_each_file(&files, |database, definitions| {
@@ -47,8 +39,8 @@ impl Pace {
             read.map_err(DbError::reading(&database.path))
         })?;
         let mut pace = Pace::default();
-        for (place, moments) in per_file.read.into_iter().flatten() {
-            let sum = steps(moments, slot_ns);
+        for (place, posts) in per_file.read.into_iter().flatten() {
+            let sum = steps(posts, slot_ns);
             let of_place = pace.0.entry(place).or_default();
             *of_place = (of_place.0 + sum.0, of_place.1 + sum.1);
         }
@@ -74,26 +66,15 @@ fn read_posts(
     connection: &Connection,
     of_file: PlacesOfFile<'_>,
     definitions: &FileDefinitions,
-    posts: Posts,
+    posts: PostSelection,
 ) -> rusqlite::Result<FxHashMap<PostSite, Vec<TimedPost>>> {
     let ranks = definitions.ranks_by_key();
-    let (wanted, is_off) = match posts {
-        Posts::AtLeast(bytes) => (format!("o.posted_bytes >= {bytes}"), "1"),
-        Posts::Off => ("r.injection_arm IS NOT NULL".to_owned(), "r.injection_arm = 0"),
-    };
-    let sql = format!(
-        "SELECT o.rank, o.call_id, o.call_path_id, r.post_begin_ns, {is_off}
-         FROM request r JOIN operation o ON o.id = r.operation_id WHERE {wanted}"
-    );
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query([])?;
     let mut found: FxHashMap<(RankKey, i64, Option<i64>), Vec<TimedPost>> = FxHashMap::default();
-    while let Some(row) = rows.next()? {
-        let rank = row.get(0)?;
-        let Some(info) = ranks.get(&rank) else { continue };
-        let post = (info.epoch_unix_ns + row.get::<_, i64>(3)?, row.get(4)?);
-        found.entry((rank, row.get(1)?, row.get(2)?)).or_default().push(post);
-    }
+    query::posts(connection, posts, |row| {
+        let Some(info) = ranks.get(&row.rank) else { return };
+        let post = (info.epoch_unix_ns + row.begin, row.is_off);
+        found.entry((row.rank, row.call_id, row.call_path_id)).or_default().push(post);
+    })?;
     let named = found.into_iter().filter_map(|((rank, call, path), posts)| {
         let places = of_file.places();
         let frame = places.path(of_file.path(path?)?).frames.first()?;
@@ -110,7 +91,7 @@ fn read_posts(
 /// Steps with nothing injected, and the time that they took.
 fn steps(mut posts: Vec<TimedPost>, slot_ns: i64) -> (u64, i64) {
     posts.sort_unstable();
-    let usual = Distances::between(posts.iter().map(|&(moment, _)| moment).collect()).usual();
+    let usual = Distances::between(posts.iter().map(|&(at, _)| at).collect()).usual();
     let usual = usual.unwrap_or_default().0;
     let mut sum = (0, 0);
     for pair in posts.windows(2) {
@@ -129,7 +110,7 @@ mod tests {
 
     #[test]
     fn steps_within_slots_without_injection_count() {
-        let off = |moments: &[i64]| moments.iter().map(|&moment| (moment, true)).collect();
+        let off = |timestamps: &[i64]| timestamps.iter().map(|&at| (at, true)).collect();
         assert_eq!(steps(off(&[0, 10, 20, 30, 90, 100, 110]), 100), (5, 100));
         let mut parts: Vec<i64> = (0..101).map(|step| 10 * step).collect();
         parts.extend([1_500, 1_510]);

@@ -51,7 +51,7 @@ pub struct TuneOptions<'a> {
     pub min_bytes: Option<u64>,
     /// A run that takes longer is ended, seconds.
     pub timeout: Option<u64>,
-    /// Where recorded runs are kept; `None`: in a directory of this moment, if they are.
+    /// Where recorded runs are kept; `None`: in a directory named by the time, if they are.
     pub dir: Option<&'a Path>,
     pub keep: bool,
     /// To try.
@@ -60,7 +60,7 @@ pub struct TuneOptions<'a> {
     pub intervals: &'a [u32],
     /// The search has at most so many runs.
     pub runs: u32,
-    /// Of whole runs, which confirm what was found.
+    /// Pairs of whole runs, which confirm what was found.
     pub pairs: u32,
     /// No run begins that would end later than so many minutes from the begin.
     pub minutes: Option<u32>,

@@ -29,7 +29,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// What injection gains, as a fraction of the time without it, cost included. `None`: it could not be told.
+    /// What injection gains, as a fraction of the time without it, cost included. `None`: it is not known.
     pub fn gain(&self) -> Option<Interval> {
         let whole = self.injection.whole.as_ref()?;
         Some(Interval { low: whole.low?, estimate: whole.estimate?, high: whole.high? })

@@ -12,7 +12,7 @@ use super::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult, Vari
 use super::earlier::Earlier;
 use super::first::{Crowd, FirstRun, Hopeless, Slots};
 use super::notes;
-use super::pace::{Pace, Posts};
+use super::pace::Pace;
 use super::policy::Policy;
 use super::search::Search;
 use super::session::{Launched, Session, TuneOptions};
@@ -28,6 +28,7 @@ use lapscope_measure::injection::Injection;
 use lapscope_report::pipeline::report::advise;
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::query::PostSelection;
 
 /// Name of the run without injection.
 pub const FIRST: &str = "1-plain";
@@ -233,9 +234,9 @@ impl<'a, 's> Tuning<'a, 's> {
 
     fn idle_slowdown(&self, launched: &Launched, known: &FirstRunResults) -> Result<Option<f64>> {
         let slot_ns = self.slot_ms * 1_000_000;
-        let posts = Posts::AtLeast(known.first.min_bytes);
+        let posts = PostSelection::AtLeast(known.first.min_bytes);
         let first = Pace::of_run(&known.launched.directory, posts, slot_ns)?;
-        Ok(Pace::of_run(&launched.directory, Posts::Off, slot_ns)?.slowdown_against(&first))
+        Ok(Pace::of_run(&launched.directory, PostSelection::Off, slot_ns)?.slowdown_against(&first))
     }
 
     /// Runs may be shorter or longer than the first: then other slots tell more.

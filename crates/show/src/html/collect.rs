@@ -37,7 +37,7 @@ pub struct Contents {
     pub settings: Settings,
     /// Places in `report.sites` of those that have a row.
     pub listed: Vec<usize>,
-    /// Of these.
+    /// The call paths of these.
     pub paths: Vec<CallPaths>,
     pub sources: Sources,
 }

@@ -101,7 +101,7 @@ pub enum Unit {
     MeanTime(MeanOfRanks),
     Bytes,
     Count,
-    /// Of a fraction.
+    /// A fraction.
     Percent,
 }
 

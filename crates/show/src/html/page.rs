@@ -73,7 +73,7 @@ pub fn page(contents: &mut Contents) -> Result<String> {
     navigation(&mut html, &names);
     sections(&mut html, &names, |html, at| SECTIONS[at].2(html, contents, Document(&document)));
     html.within("footer", &[], |html| {
-        html.text("Every number is that of lapscope report --top 0 --format json; a point at a number tells its exact value.");
+        html.text("Every number is that of lapscope report --top 0 --format json; a point at a number shows its exact value.");
     });
     Ok(framed(&contents.report.run, SCRIPT, &data(&contents.pictures), &html.finish()))
 }

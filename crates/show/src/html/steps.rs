@@ -22,7 +22,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         None => {
             let why = report.no_steps.as_deref().unwrap_or("they were not looked for");
             html.missing(&format!(
-                "No steps are told of: {why}. MPI_Pcontrol(2) at the begin of each marks them."
+                "No steps are reported: {why}. MPI_Pcontrol(2) at the begin of each marks them."
             ));
         }
     }

@@ -16,7 +16,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     let localities = &contents.report.thresholds.localities;
     if localities.is_empty() {
         return html.missing(
-            "Nothing tells from which size on sends wait: no message has both its ends recorded in detail, was sent in \
+            "Nothing shows from which size on sends wait: no message has both its ends recorded in detail, was sent in \
              standard mode, and met a receiver who was somewhere else. lapscope thresholds --probe -- mpirun -n 2, with your \
              launch line, finds out.",
         );
@@ -27,7 +27,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         let mut rows = put_together(&found.sizes);
         rows.retain(|row| groups(row).iter().any(|messages| *messages > 0));
         if rows.is_empty() {
-            html.missing("No message tells whether it waited, so there is no picture of them.");
+            html.missing("No message shows whether it waited, so there is no picture of them.");
         } else {
             html.within("figure", &[("class", "scroll")], |html| {
                 html.own(&picture(found, &rows, at))

@@ -106,8 +106,8 @@ fn catch_signals() {
     }
 }
 
-/// Of a terminal that is gone crossterm reads nothing for ever, and to one that is stopped nobody writes: whoever waits for either
-/// sees no signal. Then the process ends without him.
+/// Ends this process where nothing else can: crossterm reads for ever from a terminal that is gone, and nobody writes to one that is
+/// stopped. Whoever waits for either sees no signal.
 fn end_in_any_case() {
     const PATIENCE: Duration = Duration::from_millis(500);
     loop {

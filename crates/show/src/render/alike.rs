@@ -13,8 +13,8 @@ use lapscope_measure::alike::{
     Alike, AlikeGroup, Difference, Distribution, Likeness, Measure, MeasureUnit,
 };
 
-/// Groups that are told of, besides the largest.
-const TOLD: usize = 6;
+/// Groups that are listed, besides the largest.
+const LISTED: usize = 6;
 /// Times below this fraction of the run time on all ranks have no row.
 const WORTH_A_ROW: f64 = 0.005;
 
@@ -113,11 +113,11 @@ fn groups(alike: &Alike) -> Vec<String> {
             capitalized(&whose(typical, alike))
         ),
     }];
-    for group in others.iter().take(TOLD) {
+    for group in others.iter().take(LISTED) {
         sentences.push(format!("{} {}.", capitalized(&whose(group, alike)), differs(group)));
     }
-    let told: usize = alike.groups.iter().take(1 + TOLD).map(|group| group.count).sum();
-    if let Some(more) = alike.ranks.checked_sub(told).filter(|&more| more > 0) {
+    let listed: usize = alike.groups.iter().take(1 + LISTED).map(|group| group.count).sum();
+    if let Some(more) = alike.ranks.checked_sub(listed).filter(|&more| more > 0) {
         let (ranks, differ) = match more {
             1 => ("rank", "differs"),
             _ => ("ranks", "differ"),

@@ -231,7 +231,7 @@ fn cost(injection: &Injection) -> Option<String> {
     })
 }
 
-/// What the whole program gained, or what would tell.
+/// What the whole program gained, or what would show it.
 fn gained(injection: &Injection) -> String {
     match (&injection.whole, injection.ab_slot_ns) {
         (Some(whole), Some(slot)) => whole_sentence(whole, slot),
@@ -265,12 +265,12 @@ pub fn whole_sentence(whole: &WholeGain, slot: Nanos) -> String {
             percent(high)
         ),
         GainVerdict::NotEnoughSlots => format!(
-            "Whether the program gains cannot be told from {slots} have such requests, and {LEAST_SLOTS} of each are \
+            "Whether the program gains is not known, from {slots} have such requests, and {LEAST_SLOTS} of each are \
              needed: {}.",
             suggested.map_or_else(|| "run it for longer".to_owned(), |option| format!("{option}, or a longer run"))
         ),
         GainVerdict::IterationsTooLong => format!(
-            "Whether the program gains cannot be told: its iterations of about {} are longer than {slots}; {} could tell.",
+            "Whether the program gains is not known: its iterations of about {} are longer than {slots}; {} could show it.",
             time(whole.iteration_ns.unwrap_or_default()),
             suggested.unwrap_or_default()
         ),

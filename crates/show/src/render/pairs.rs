@@ -98,7 +98,7 @@ fn below(row: &PairRow) -> Vec<String> {
                 + &later(row),
         ),
         Pattern::Mixed | Pattern::Unknown => lines.push(
-            "whether what is sent depends on what was received could not be told: if it does, nothing is available"
+            "whether what is sent depends on what was received is not known: if it does, nothing is available"
                 .to_owned(),
         ),
         Pattern::Concurrent => {}

@@ -87,7 +87,7 @@ pub fn answer(reach: &Reach, run_ns: Nanos, mean: MeanOfRanks) -> String {
     let unsure = reach.verdicts.iter().filter(is_unsure).count() as u64;
     if unsure > 0 {
         return format!(
-            "No post and no wait is known to be movable; of {} of {} site{} too little was seen to tell.",
+            "No post and no wait is known to be movable; of {} of {} site{} too little was seen.",
             count(unsure),
             count(reach.site_count as u64),
             plural(reach.site_count as u64)

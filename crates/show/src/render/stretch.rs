@@ -6,11 +6,11 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::time;
 use lapscope_trace::stretch::NamedStretch;
 
-/// "only what begins in steps 3 to 5 of 40, 1.20 s to 1.85 s behind MPI_Init (650 ms)"
+/// "only what begins in steps 3 to 5 of 40, 1.20 s to 1.85 s after MPI_Init (650 ms)"
 pub fn in_words(stretch: &NamedStretch) -> String {
     let (from, to) = (time(stretch.from_ns), time(stretch.to_ns));
     let length = time(stretch.to_ns - stretch.from_ns);
-    let moments = format!("{from} to {to} behind MPI_Init ({length})");
+    let timestamps = format!("{from} to {to} after MPI_Init ({length})");
     let steps = match (stretch.first_step, stretch.last_step, stretch.steps) {
         (Some(first), Some(last), Some(of)) if first == last => {
             format!("in step {first} of {of}, ")
@@ -18,7 +18,7 @@ pub fn in_words(stretch: &NamedStretch) -> String {
         (Some(first), Some(last), Some(of)) => format!("in steps {first} to {last} of {of}, "),
         _ => String::new(),
     };
-    format!("only what begins {steps}{moments}")
+    format!("only what begins {steps}{timestamps}")
 }
 
 /// A line in front of numbers that are not of all of the run.

@@ -23,7 +23,7 @@ const BAR: usize = 12;
 /// Of the writer.
 pub fn write(out: &mut dyn Write, found: &Thresholds, style: Style) -> io::Result<()> {
     if found.localities.is_empty() {
-        let text = "Nothing tells from which size on sends wait: no message has both its ends recorded in detail, was sent in \
+        let text = "Nothing shows from which size on sends wait: no message has both its ends recorded in detail, was sent in \
                     standard mode, and met a receiver who was somewhere else. `lapscope thresholds --probe -- mpirun -n 2`, with \
                     your launch line, finds out.";
         return writeln!(out, "{}", style.wrap(text, "", ""));

@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<(
     Ok(())
 }
 
-/// Of the ranks at which most was kept, what to do, and how many receives were early; `of`: ranks of the run.
+/// What the ranks are at which most was kept, what to do, and how many receives were early; `of`: ranks of the run.
 pub fn sentences(found: &Unexpected, of: usize) -> Vec<String> {
     let mut lines: Vec<String> =
         found.ranks.iter().take(MOST_RANKS).map(|pile| sentence(pile, of)).collect();

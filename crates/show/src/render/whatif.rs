@@ -55,7 +55,7 @@ pub fn write(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<(
 fn write_deadlocks(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
     if answer.identity.run_ns.is_none() {
         let text =
-            "the replay of the run as it was does not end: what scenarios do to it cannot be told";
+            "the replay of the run as it was does not end: what scenarios do to it is not known";
         return writeln!(out, "{}\n", style.warning(text));
     }
     let mut has_any = false;

@@ -109,14 +109,14 @@ pub fn page(compared: &Compared) -> Result<String> {
     sections(&mut html, &names, |html, at| SECTIONS[at].2(html, compared, Document(&document)));
     html.within("footer", &[], |html| {
         html.text("Differences are B minus A. Two runs of the same program differ too: repeat both before believing small ones. ");
-        html.text("Numbers are those of lapscope diff --top 0 --format json; a point at a number tells its exact value.");
+        html.text("Numbers are those of lapscope diff --top 0 --format json; a point at a number shows its exact value.");
     });
     let title = format!("{} and {}", compared.diff.a.run, compared.diff.b.run);
     let data = pair(&compared.a.pictures, &compared.b.pictures);
     Ok(framed(&title, SCRIPT, &data, &html.finish()))
 }
 
-/// "+3.20 ms", "−12 %": with the sign that tells the direction.
+/// "+3.20 ms", "−12 %": with the sign that shows the direction.
 fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     let sign = match value {
         value if value > 0.0 => "+",

@@ -33,7 +33,7 @@ pub fn section(html: &mut Html, compared: &Compared, _: Document<'_>) {
             }
             None => {
                 let why = run.report.no_steps.as_deref().unwrap_or("they were not looked for");
-                format!("{name}: no steps are told of: {why}.")
+                format!("{name}: no steps are reported: {why}.")
             }
         };
         html.paragraph(&text);

@@ -38,7 +38,7 @@ const LESS_IMPORTANT: [&str; 3] = ["other MPI", "in call", "calls"];
 #[derive(Clone, Copy)]
 struct RowOverlap<'a> {
     part: Option<&'a OverlapTimes>,
-    /// Of some rows of the report.
+    /// Whether some row of the report has it.
     is_known: bool,
 }
 

@@ -65,7 +65,7 @@ fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, S
     };
     if bounds.identity_error.abs() > MOST_ERROR {
         let text = format!(
-            "Not known. {} Where that is more than {}, nothing is predicted; a run with a processor for each rank may tell{}.",
+            "Not known. {} Where that is more than {}, nothing is predicted; a run with a processor for each rank may show it{}.",
             as_it_was(bounds),
             percent(MOST_ERROR),
             calibrate(", or reference times")

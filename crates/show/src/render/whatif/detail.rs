@@ -1,4 +1,4 @@
-//! Of one scenario: where it waits, what its run time is made of, and who makes whom wait.
+//! One scenario in detail: where it waits, what its run time is made of, and who makes whom wait.
 
 use std::io::{self, Write};
 

@@ -3,6 +3,7 @@
 examples are what a test or a run has printed; every room has a short README; and all together stay short.
 
     tests/documents.py            names what is wrong; the exit code tells whether anything is
+    tests/documents.py --write    takes examples over as their files have them now
 """
 
 import re
@@ -30,8 +31,9 @@ MADE = (
     "CHANGELOG.md",
 )
 
-# An example: each such block stands, line by line, in the file that is named.
-EXAMPLE = re.compile(r"<!-- example of (\S+) -->\n```\n(.*?)\n```", re.DOTALL)
+# An example: the lines of the file from the first that begins with some words, up to the next that begins with others.
+EXAMPLE = re.compile(r'(<!-- example of (\S+), from "(.+?)" to "(.+?)" -->\n```\n)(.*?)\n```', re.DOTALL)
+REMEDY = "tests/documents.py --write"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)")
 # `cli/src/lib.rs`, `cli/src/commands/NAME.rs`: a file by its path from the root; NAME is any name
@@ -82,8 +84,8 @@ def wrong_link(document, target):
 
 
 def is_wide(line):
-    """Whether a line could be broken; rows of tables, and what has no blank, cannot."""
-    return len(line) > WIDTH and not line.startswith(("|", "!["))
+    """Whether a line could be broken; rows of tables, pictures and comments cannot."""
+    return len(line) > WIDTH and not line.startswith(("|", "![", "<!--"))
 
 
 def check(document):
@@ -99,11 +101,27 @@ def check(document):
             yield f"{where}: {len(line)} characters, at most {WIDTH}"
 
 
+def example(name, first, after):
+    """The lines of a file that an example shows; nothing where it does not have them."""
+    source = ROOT / name
+    lines = source.read_text("utf-8").splitlines() if source.exists() else []
+    begins = lambda words, least: (at for at, line in enumerate(lines) if at >= least and line.strip().startswith(words))
+    begin = next(begins(first, 0), len(lines))
+    return "\n".join(lines[begin : next(begins(after, begin + 1), begin)]).rstrip()
+
+
 def invented(document):
-    for name, block in EXAMPLE.findall(document.read_text("utf-8")):
-        source = ROOT / name
-        if not source.exists() or f"\n{block}\n" not in "\n" + source.read_text("utf-8"):
-            yield f"{document.relative_to(ROOT)}: {block.splitlines()[0].strip()!r} and what follows is not in {name}"
+    for _, name, first, after, block in EXAMPLE.findall(document.read_text("utf-8")):
+        if block != example(name, first, after):
+            yield f"{document.relative_to(ROOT)}: the example from {first!r} is not what {name} has: {REMEDY}"
+
+
+def write_examples():
+    for document in documents():
+        text = document.read_text("utf-8")
+        made = EXAMPLE.sub(lambda found: f"{found[1]}{example(*found.group(2, 3, 4))}\n```", text)
+        if made != text:
+            document.write_text(made, "utf-8")
 
 
 def words(document):
@@ -137,6 +155,8 @@ def unexplained():
 
 
 def main():
+    if "--write" in sys.argv[1:]:
+        write_examples()
     troubles = [trouble for document in documents() for trouble in check(document)]
     troubles += [trouble for document in documents() for trouble in invented(document)]
     troubles += unexplained()

@@ -91,27 +91,27 @@ fn legend(numbers: &OverlapNumbers) -> String {
 
 pub(crate) fn achieved(numbers: &OverlapNumbers, mean: MeanOfRanks) -> String {
     let part = |label: &str, ns: Nanos| {
-        let share = percent(ns.share_of(numbers.reference_ns));
-        (ns.share_of(numbers.reference_ns) >= 0.001).then(|| format!("{share} {label}"))
+        let share = ns.share_of(numbers.reference_ns);
+        (share >= 0.001).then(|| format!("{} to {label}", percent(share)))
     };
     let lost: Vec<String> = [
-        part("late partner", numbers.lost_late_partner_ns),
+        part("late partners", numbers.lost_late_partner_ns),
         part("no progress", numbers.lost_no_progress_ns),
-        part("other", numbers.lost_other_ns),
+        part("other causes", numbers.lost_other_ns),
     ]
     .into_iter()
     .flatten()
     .collect();
     let why = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
     format!(
-        "Overlap, of {} of reference time of {} request{}: achieved {}, possible {}, lost {} ({}){why}.",
-        mean.time(numbers.reference_ns),
+        "{} request{} have a reference time of {}. Of that {} was overlapped, {} could have been. Lost: {} ({}){why}.",
         count(numbers.measured),
         plural(numbers.measured),
+        mean.time(numbers.reference_ns),
         interval(numbers.achieved_low, numbers.achieved_high),
         interval(numbers.possible_low, numbers.possible),
+        interval(numbers.lost_low, numbers.lost_high),
         mean.time_range(numbers.lost_low_ns, numbers.lost_high_ns),
-        interval(numbers.lost_low, numbers.lost_high)
     )
 }
 
@@ -122,7 +122,7 @@ fn write_exposed(
     style: Style,
 ) -> io::Result<()> {
     let title = format!(
-        "Calls that completed requests took {} ({} of the run time) of the exposed time, by cause:",
+        "Exposed in calls that complete requests: {} ({} of the run time). By cause:",
         report.mean().time(numbers.exposed_ns),
         percent(numbers.exposed_ns.share_of(report.totals.run_ns))
     );

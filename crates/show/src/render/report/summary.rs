@@ -184,9 +184,9 @@ fn overlappable(report: &Report) -> String {
         "Nothing as it stands: no request is non-blocking.".to_owned()
     } else if high.0 > 0 {
         let why = match is_measured {
-            true => "computation lies between posts and waits that these transfers did not use.",
+            true => "ranks compute that long between posts and waits, and the messages did not move meanwhile.",
             false => {
-                "so much computation lies between posts and waits. How long most of these transfers take undisturbed is not known."
+                "ranks compute that long between posts and waits. How long most of these transfers take undisturbed is not known."
             }
         };
         format!(
@@ -240,7 +240,7 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
                 false => (percent(advice.share), report.mean().time(advice.time_ns)),
             };
             format!(
-                "At most {most} of the run time ({stake}), and less where a wait only moves elsewhere.{trial}"
+                "At most {most} of the run time ({stake}). What another call then waits for is to be subtracted.{trial}"
             )
         }
         Some(advice) if advice.cure == Cure::PartnerLate => {

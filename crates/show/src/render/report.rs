@@ -335,7 +335,7 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
     if report.problems.iter().any(|problem| is_stuck(problem.kind)) {
-        next.push((format!("lapscope pending {run}"), "what each rank was waiting for"));
+        next.push((format!("lapscope hang --pending {run}"), "what each rank was waiting for"));
     }
     if report.would_calibrating_tell() {
         next.push((

@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::args::ReachArgs;
 use lapscope_data::text::style::Style;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::reach::{build, ReachDocument};
 use lapscope_report::pipeline::OpenRun;
@@ -48,7 +49,8 @@ impl Document for ReachOutput {
         render::watching::write(out, &self.document, style)?;
         let reach = self.document.reach.as_ref();
         if let Some(reach) = reach {
-            render::reach::write(out, reach, self.document.watching.run_ns, style)?;
+            let watching = &self.document.watching;
+            render::reach::write(out, reach, watching.run_ns, MeanOfRanks(watching.ranks), style)?;
         }
         match reach.and_then(|reach| reach.pairs.as_ref()) {
             Some(pairs) => render::pairs::write(out, pairs, style)?,

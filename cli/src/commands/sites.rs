@@ -12,6 +12,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::{name_path, NameFrames};
 use lapscope_data::text::style::Style;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::sites::{group_sites, name_site, Site};
 use lapscope_report::pipeline::filters::{check_calls, check_ranks};
@@ -34,6 +35,8 @@ struct SitesOutput<'a> {
     run_ns: Nanos,
     sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,
+    #[serde(skip)]
+    mean: MeanOfRanks,
     #[serde(skip)]
     threaded_ranks: u64,
     /// As text: call paths as a tree, in place of one after the other.
@@ -73,6 +76,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         run_ns: run_time,
         sites,
         wrappers: open.wrappers.iter().collect(),
+        mean: MeanOfRanks(sums.ranks.len() as u64),
         threaded_ranks: sums.threaded_ranks,
         is_tree: !args.paths,
     };
@@ -87,8 +91,8 @@ impl Document for SitesOutput<'_> {
             return Ok(writeln!(out, "no such call site")?);
         }
         match self.is_tree {
-            true => render::tree::write(out, &self.sites, style)?,
-            false => render::sites::write(out, &self.sites, style)?,
+            true => render::tree::write(out, &self.sites, self.mean, style)?,
+            false => render::sites::write(out, &self.sites, self.mean, style)?,
         }
         if let Some(why) = render::report::beyond_all(self.threaded_ranks) {
             writeln!(out, "\n{}", style.wrap(&why, "", ""))?;

@@ -30,6 +30,7 @@ pub struct FirstRun {
     /// From MPI_Init to MPI_Finalize: of the rank that took longest, of all ranks together.
     pub longest_ns: Nanos,
     pub run_ns: Nanos,
+    pub ranks: u64,
     /// Requests of at least `min_bytes`; the largest of all.
     pub large_requests: u64,
     pub largest_bytes: Bytes,
@@ -100,6 +101,7 @@ impl FirstRun {
         let mut first = FirstRun {
             longest_ns: runs.clone().max().unwrap_or_default(),
             run_ns: runs.sum(),
+            ranks: trace.ranks.len() as u64,
             large_requests: 0,
             largest_bytes: Bytes(0),
             min_bytes,
@@ -214,6 +216,7 @@ mod tests {
         FirstRun {
             longest_ns: Nanos(longest_ms * 1_000_000),
             run_ns: Nanos(2 * longest_ms * 1_000_000),
+            ranks: 2,
             large_requests: 10,
             largest_bytes: Bytes(1 << 20),
             min_bytes: 1 << 16,

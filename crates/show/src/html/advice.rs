@@ -1,6 +1,6 @@
 //! What to do, each piece with the call sites that it is about.
 
-use super::markup::{Document, Html, Unit};
+use super::markup::{Document, Html};
 use super::sites::target;
 use super::Contents;
 use lapscope_advise::advice::{Advice, CallSite};
@@ -20,7 +20,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     if cures.is_empty() {
         html.missing("Nothing in the communication would make this run much faster.");
     } else {
-        html.element("p", &[("class", "note")], "The time at stake is summed over ranks.");
+        html.element("p", &[("class", "note")], "The time at stake is a mean over ranks.");
         list(html, contents, document, &cures);
     }
     if !others.is_empty() {
@@ -59,7 +59,7 @@ fn item(
         html.element("strong", &[], &percent(advice.share_at_most()));
         html.text(" ");
         let number = |html: &mut Html, key: &str| {
-            document.write(html, &format!("/advice/{place}/{key}"), Unit::Time);
+            document.write(html, &format!("/advice/{place}/{key}"), document.mean_time());
         };
         if advice.is_vague() {
             number(html, "time_low_ns");

@@ -54,26 +54,26 @@ fn time(html: &mut Html, contents: &Contents, document: Document<'_>) {
     if run.0 <= 0 {
         return html.missing("No time is recorded behind MPI_Init.");
     }
-    html.element("h3", &[], "Where the time went, all ranks together");
+    html.element("h3", &[], "Where the time went, mean over ranks");
     html.within("table", &[("class", "bars")], |html| {
         html.within("tbody", &[], |html| {
             for (part, ns) in split(totals).into_iter().filter(|(_, ns)| ns.0 > 0) {
                 let pointer = format!("/totals/{}", part.key);
                 bar(html, part.label, ns.share_of(run), |html| {
-                    document.write(html, &pointer, Unit::Time);
+                    document.write(html, &pointer, document.mean_time());
                 });
             }
             let outside = Nanos((run - totals.mpi_ns).0.max(0));
             bar(html, "outside MPI", outside.share_of(run), |html| {
-                html.text(&Unit::Time.show(outside.0 as f64));
+                html.text(&contents.report.mean().time(outside));
             });
         });
     });
     html.within("p", &[("class", "note")], |html| {
         html.text("Run time: ");
-        document.write(html, "/totals/run_ns", Unit::Time);
+        document.write(html, "/totals/run_ns", document.mean_time());
         html.text(", in MPI ");
-        document.write(html, "/totals/mpi_ns", Unit::Time);
+        document.write(html, "/totals/mpi_ns", document.mean_time());
         html.text(" (");
         document.write(html, "/totals/mpi_share", Unit::Percent);
         html.text("), ");

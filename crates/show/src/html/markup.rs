@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::escape::{cut, escape};
 use lapscope_data::model::Nanos;
-use lapscope_data::text::units;
+use lapscope_data::text::units::{self, MeanOfRanks};
 
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
@@ -97,6 +97,8 @@ impl Html {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Time,
+    /// Of a time that is summed over ranks.
+    MeanTime(MeanOfRanks),
     Bytes,
     Count,
     /// A fraction.
@@ -107,6 +109,7 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Time => units::time(Nanos(value as i64)),
+            Unit::MeanTime(mean) => mean.time(Nanos(value as i64)),
             Unit::Bytes => units::bytes(value.max(0.0) as u64),
             Unit::Count => units::count(value.max(0.0) as u64),
             Unit::Percent => units::percent(value),
@@ -119,6 +122,12 @@ impl Unit {
 pub struct Document<'a>(pub &'a Value);
 
 impl Document<'_> {
+    /// How its times that are summed over ranks are shown.
+    pub fn mean_time(&self) -> Unit {
+        let ranks = self.0.get("ranks").and_then(Value::as_array).map_or(0, Vec::len);
+        Unit::MeanTime(MeanOfRanks(ranks as u64))
+    }
+
     /// A number of the document, where it has it.
     pub fn get(&self, pointer: &str) -> Option<f64> {
         self.0.pointer(pointer).and_then(Value::as_f64)

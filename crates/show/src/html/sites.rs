@@ -177,7 +177,7 @@ impl SiteLine<'_> {
         });
         let at = |key: &str| format!("/sites/{}/{key}", self.place);
         document.cell(html, &at("share"), Unit::Percent);
-        document.cell(html, &at("time_ns"), Unit::Time);
+        document.cell(html, &at("time_ns"), document.mean_time());
         let name = site_label(site);
         let key = format!("{name} {}", place(site));
         html.within(
@@ -192,7 +192,7 @@ impl SiteLine<'_> {
         document.cell(html, &at("calls"), Unit::Count);
         document.cell(html, &at("bytes"), Unit::Bytes);
         if site.kind == SiteKind::Request {
-            document.cell(html, &at("exposed_ns"), Unit::Time);
+            document.cell(html, &at("exposed_ns"), document.mean_time());
         } else {
             html.element("td", &[("class", "n")], "");
         }
@@ -324,7 +324,7 @@ fn others(html: &mut Html, contents: &Contents, listed: &[usize]) {
                 &[("class", "n")],
                 &Unit::Percent.show(rest.share_of(report.totals.run_ns)),
             );
-            html.element("td", &[("class", "n")], &Unit::Time.show(rest.0 as f64));
+            html.element("td", &[("class", "n")], &report.mean().time(rest));
             let text =
                 format!("{others} more call sites, all together: lapscope sites --top 0 has each");
             html.element("td", &[("colspan", "8")], &text);
@@ -347,7 +347,7 @@ fn completing(html: &mut Html, contents: &Contents, document: Document<'_>) {
                     html.element("th", &[("scope", "row")], &cut_to(&name, 2 * MOST_LETTERS));
                     let at = |key: &str| format!("/completing_sites/{at}/{key}");
                     document.cell(html, &at("share"), Unit::Percent);
-                    document.cell(html, &at("inside_ns"), Unit::Time);
+                    document.cell(html, &at("inside_ns"), document.mean_time());
                     html.within("td", &[("class", "wide")], |html| meter(html, site.numbers.share));
                 });
             }

@@ -25,7 +25,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         return html.missing("No transfer was recorded.");
     }
     if numbers.measured > 0 {
-        html.paragraph(&achieved(numbers));
+        html.paragraph(&achieved(numbers, contents.report.mean()));
         html.element("p", &[("class", "note")], &source(&report.overlap));
         html.within("figure", &[("class", "scroll")], |html| {
             html.own(&picture(&report.size_classes))
@@ -152,17 +152,18 @@ fn row(html: &mut Html, at: usize, class: &SizeClass, document: Document<'_>) {
     };
     html.element("td", &[], kind);
     html.element("td", &[("class", "n")], &size);
+    let mean = document.mean_time();
     let cells = [
         ("calls", Unit::Count),
         ("bytes", Unit::Bytes),
-        ("time_ns", Unit::Time),
-        ("exposed_ns", Unit::Time),
-        ("overlap/reference_ns", Unit::Time),
-        ("overlap/achieved_low_ns", Unit::Time),
-        ("overlap/achieved_high_ns", Unit::Time),
-        ("overlap/possible_ns", Unit::Time),
-        ("overlap/lost_low_ns", Unit::Time),
-        ("overlap/lost_high_ns", Unit::Time),
+        ("time_ns", mean),
+        ("exposed_ns", mean),
+        ("overlap/reference_ns", mean),
+        ("overlap/achieved_low_ns", mean),
+        ("overlap/achieved_high_ns", mean),
+        ("overlap/possible_ns", mean),
+        ("overlap/lost_low_ns", mean),
+        ("overlap/lost_high_ns", mean),
     ];
     for (key, unit) in cells {
         document.cell(html, &format!("/size_classes/{at}/{key}"), unit);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use lapscope_advise::advice::Advice;
 use lapscope_advise::how::{self, Snippet};
 use lapscope_data::text::style::{display_width, Style};
-use lapscope_data::text::units::{percent, time, time_range};
+use lapscope_data::text::units::{percent, MeanOfRanks};
 
 const MOST_CURES: usize = 5;
 const MOST_OTHERS: usize = 3;
@@ -14,17 +14,22 @@ const MOST_OTHERS: usize = 3;
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    advice: &[Advice],
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
     let worth = advice.iter().filter(|advice| advice.is_worth_reading());
     let (cures, others): (Vec<&Advice>, Vec<&Advice>) = worth.partition(|advice| advice.helps);
     if !cures.is_empty() {
-        let note = "the time at stake, summed over ranks";
+        let note = "the time at stake, mean over ranks";
         writeln!(out, "\n{}", style.headed_dimly("ADVICE", note))?;
-        write_all(out, &cures, MOST_CURES, style)?;
+        write_all(out, &cures, MOST_CURES, mean, style)?;
     }
     if !others.is_empty() {
         writeln!(out, "\n{}", style.bold("NOT FIXABLE BY OVERLAP"))?;
-        write_all(out, &others, MOST_OTHERS, style)?;
+        write_all(out, &others, MOST_OTHERS, mean, style)?;
     }
     Ok(())
 }
@@ -58,9 +63,15 @@ pub fn write_snippet(out: &mut dyn Write, snippet: &Snippet, style: Style) -> io
     Ok(())
 }
 
-fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style) -> io::Result<()> {
+fn write_all(
+    out: &mut dyn Write,
+    advice: &[&Advice],
+    most: usize,
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
     let shown: Vec<&Advice> = advice.iter().copied().take(most).collect();
-    let times: Vec<String> = shown.iter().map(|advice| at_stake(advice)).collect();
+    let times: Vec<String> = shown.iter().map(|advice| at_stake(advice, mean)).collect();
     let width = times.iter().map(|time| display_width(time) + 2).max().unwrap_or(0).max(10);
     let indent = " ".repeat(9 + width + 2);
     for (advice, time) in shown.iter().zip(times) {
@@ -84,10 +95,10 @@ fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style)
 }
 
 /// "278 ms", or "0 to 496 ms" where only that is known.
-fn at_stake(advice: &Advice) -> String {
+fn at_stake(advice: &Advice, mean: MeanOfRanks) -> String {
     if advice.is_vague() {
-        time_range(advice.time_low_ns, advice.time_high_ns)
+        mean.time_range(advice.time_low_ns, advice.time_high_ns)
     } else {
-        time(advice.time_ns)
+        mean.time(advice.time_ns)
     }
 }

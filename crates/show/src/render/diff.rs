@@ -64,34 +64,6 @@ fn write_configuration(out: &mut dyn Write, changes: &[Change], style: Style) ->
     Ok(())
 }
 
-/// Times are means per rank where the numbers of ranks differ.
-struct RankScale {
-    a: u64,
-    b: u64,
-}
-
-impl RankScale {
-    fn for_diff(diff: &Diff) -> RankScale {
-        match (diff.a.ranks as u64, diff.b.ranks as u64) {
-            (a, b) if a == b => RankScale { a: 1, b: 1 },
-            (a, b) => RankScale { a, b },
-        }
-    }
-
-    fn apply(&self, pair: TimePair) -> TimePair {
-        let mean = |sum: Nanos, ranks: u64| sum.mean(ranks).unwrap_or(sum);
-        TimePair::new(mean(pair.a_ns, self.a), mean(pair.b_ns, self.b))
-    }
-
-    fn what(&self) -> &'static str {
-        if (self.a, self.b) == (1, 1) {
-            "summed over ranks"
-        } else {
-            "mean per rank"
-        }
-    }
-}
-
 /// Difference, and how much that is of A.
 fn difference(pair: TimePair) -> [String; 2] {
     let sign = if pair.difference_ns.0 < 0 { "-" } else { "+" };
@@ -115,8 +87,7 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
         ("unsuccessful_test_ns", "unsuccessful tests"),
         ("other_ns", "other MPI"),
     ];
-    let scale = RankScale::for_diff(diff);
-    writeln!(out, "\n{}", style.headed_dimly("TIME", scale.what()))?;
+    writeln!(out, "\n{}", style.headed_dimly("TIME", "mean over ranks"))?;
     let mut table = Table::new(&[
         ("", Align::Left),
         ("A", Align::Right),
@@ -132,11 +103,11 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
     row("MPI_Init to MPI_Finalize, longest rank", total("longest_run_ns"));
     let outside =
         |ns: fn(&TimePair) -> Nanos| Nanos((ns(&total("run_ns")) - ns(&total("mpi_ns"))).0.max(0));
-    row("outside MPI", scale.apply(TimePair::new(outside(|p| p.a_ns), outside(|p| p.b_ns))));
+    row("outside MPI", diff.mean(TimePair::new(outside(|p| p.a_ns), outside(|p| p.b_ns))));
     for (key, label) in ROWS {
         let pair = total(key);
         if (pair.a_ns, pair.b_ns) != (Nanos(0), Nanos(0)) {
-            row(label, scale.apply(pair));
+            row(label, diff.mean(pair));
         }
     }
     table.write(out, style)
@@ -144,9 +115,8 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
 
 fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
     let overlap = &diff.overlap;
-    let scale = RankScale::for_diff(diff);
     let causes =
-        |pair: &CausePair| Cause::ALL.map(|cause| (cause, scale.apply(pair.by_cause(cause))));
+        |pair: &CausePair| Cause::ALL.map(|cause| (cause, diff.mean(pair.by_cause(cause))));
     let is_there = |pair: &TimePair| (pair.a_ns, pair.b_ns) != (Nanos(0), Nanos(0));
     let mut times = Table::new(&[
         ("", Align::Left),
@@ -194,7 +164,6 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
     if diff.sites.is_empty() {
         return Ok(());
     }
-    let scale = RankScale::for_diff(diff);
     let shown = match diff.sites.len() {
         shown if shown < diff.site_count => format!("{shown} of {}", diff.site_count),
         shown => shown.to_string(),
@@ -203,7 +172,7 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
         (0, 0) => String::new(),
         (a, b) => format!(", {a} in A only, {b} in B only"),
     };
-    let about = format!("{shown}{only}  largest differences first; time {}", scale.what());
+    let about = format!("{shown}{only}  largest differences first; time: mean over ranks");
     writeln!(out, "\n{}", style.headed_dimly("CALL SITES", &about))?;
     let mut table = Table::new(&[
         ("difference", Align::Right),
@@ -215,7 +184,7 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
         ("call", Align::Left),
     ]);
     for site in &diff.sites {
-        let pair = scale.apply(site.time);
+        let pair = diff.mean(site.time);
         let [size, ratio] = difference(pair);
         let in_run = |text: String, missing: Presence| {
             if site.presence == missing {
@@ -233,7 +202,7 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
             in_run(count(site.calls_b), Presence::A),
             site.call.clone(),
         ];
-        table.row(cells, Some(place(site) + &cause(site, &scale)));
+        table.row(cells, Some(place(site) + &cause(site, diff)));
     }
     table.write(out, style)
 }
@@ -248,8 +217,8 @@ fn place(site: &SitePair) -> String {
 }
 
 /// What was waited for with the largest difference.
-fn cause(site: &SitePair, scale: &RankScale) -> String {
-    let pairs = Cause::ALL.map(|cause| (cause, scale.apply(site.exposed_by_cause.by_cause(cause))));
+fn cause(site: &SitePair, diff: &Diff) -> String {
+    let pairs = Cause::ALL.map(|cause| (cause, diff.mean(site.exposed_by_cause.by_cause(cause))));
     let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
     match most.filter(|(_, pair)| pair.difference_ns.0 != 0) {
         Some((cause, pair)) => {

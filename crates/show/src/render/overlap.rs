@@ -19,12 +19,17 @@ use lapscope_data::model::{Kind, Nanos, RankList};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, time_range};
+use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, MeanOfRanks};
 use lapscope_measure::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
 use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
 use lapscope_measure::overlap::Overlap;
 use lapscope_report::pipeline::overlap::OverlapDocument;
 use lapscope_trace::Locality;
+
+/// How what is summed over ranks is shown.
+fn mean_of(overlap: &Overlap) -> MeanOfRanks {
+    MeanOfRanks(overlap.ranks.len() as u64)
+}
 
 /// What a table of `lapscope overlap` has a row for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,7 +75,7 @@ pub fn write(
     }
     if overlap.totals.numbers.requests > 0 {
         write_exposed(out, overlap, style)?;
-        write_overlap(out, &overlap.totals.numbers, style)?;
+        write_overlap(out, overlap, style)?;
         let shown = shown(overlap.sites.len(), overlap.site_count);
         writeln!(out, "\n{}", style.headed("CALL SITES", &shown))?;
         write_table(out, document, OverlapBy::Site, style)?;
@@ -128,13 +133,14 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-fn write_overlap(out: &mut dyn Write, numbers: &OverlapNumbers, style: Style) -> io::Result<()> {
+fn write_overlap(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    let (numbers, mean) = (&overlap.totals.numbers, mean_of(overlap));
     if numbers.measured == 0 {
         return Ok(());
     }
     let about = format!(
-        "of {}, the reference time of the transfers of {} request{}",
-        time(numbers.reference_ns),
+        "of {}, the reference time of the transfers of {} request{}, mean over ranks",
+        mean.time(numbers.reference_ns),
         count(numbers.measured),
         plural(numbers.measured)
     );
@@ -145,7 +151,7 @@ fn write_overlap(out: &mut dyn Write, numbers: &OverlapNumbers, style: Style) ->
     let mut line = |label: &str, low: Nanos, high: Nanos| {
         let bar = Cell::Bar(share(high).unwrap_or(0.0));
         let shares = interval(share(low), share(high));
-        table.row(vec![label.into(), time_range(low, high).into(), shares.into(), bar], None);
+        table.row(vec![label.into(), mean.time_range(low, high).into(), shares.into(), bar], None);
     };
     line("achieved", numbers.achieved_low_ns, numbers.achieved_high_ns);
     line("possible", numbers.possible_low_ns, numbers.possible_ns);
@@ -169,7 +175,11 @@ pub(super) fn causes_table(bar: usize) -> Table {
 }
 
 /// `None` where nothing is laid to that cause.
-pub(super) fn cause_cells(numbers: &OverlapNumbers, cause: Cause) -> Option<Vec<Cell>> {
+pub(super) fn cause_cells(
+    numbers: &OverlapNumbers,
+    cause: Cause,
+    mean: MeanOfRanks,
+) -> Option<Vec<Cell>> {
     let part = numbers.exposed_of(cause);
     let share = |part: Nanos| part.share_of(numbers.exposed_ns);
     let (low, high) = match cause {
@@ -179,7 +189,7 @@ pub(super) fn cause_cells(numbers: &OverlapNumbers, cause: Cause) -> Option<Vec<
         _ => (part, part),
     };
     let share_text = interval(Some(share(low)), Some(share(high)));
-    let text = time_range(low, high);
+    let text = mean.time_range(low, high);
     let texts = [cause::name(cause).to_owned(), share_text, text];
     let mut cells: Vec<Cell> = texts.into_iter().map(Cell::from).collect();
     cells.extend([Cell::Bar(share(part)), cause::meaning(cause).into()]);
@@ -187,16 +197,16 @@ pub(super) fn cause_cells(numbers: &OverlapNumbers, cause: Cause) -> Option<Vec<
 }
 
 fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
-    let numbers = &overlap.totals.numbers;
+    let (numbers, mean) = (&overlap.totals.numbers, mean_of(overlap));
     let about = format!(
-        "{} in calls that completed requests ({} of the run time)",
-        time(numbers.exposed_ns),
+        "{} in calls that completed requests ({} of the run time), mean over ranks",
+        mean.time(numbers.exposed_ns),
         percent(numbers.exposed_ns.share_of(overlap.totals.run_ns))
     );
     writeln!(out, "\n{}", style.headed("EXPOSED", &about))?;
     let mut causes = causes_table(24);
     for cause in Cause::ALL {
-        if let Some(cells) = cause_cells(numbers, cause) {
+        if let Some(cells) = cause_cells(numbers, cause, mean) {
             causes.row(cells, None);
         }
     }
@@ -204,12 +214,12 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
     if overlap.totals.unattributed_ns.0 > 0 {
         let text = format!(
             "and {} of {}",
-            time(overlap.totals.unattributed_ns),
+            mean.time(overlap.totals.unattributed_ns),
             unattributed_in_words(&overlap.problems)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }
-    writeln!(out, "  posting took {}", time(numbers.post_ns))
+    writeln!(out, "  posting took {}", mean.time(numbers.post_ns))
 }
 
 const COLUMNS: [(&str, Align); 9] = [
@@ -224,9 +234,14 @@ const COLUMNS: [(&str, Align); 9] = [
     ("lost", Align::Right),
 ];
 
-fn cells(label: String, kind: Option<Kind>, numbers: &OverlapNumbers) -> Vec<String> {
+fn cells(
+    label: String,
+    kind: Option<Kind>,
+    numbers: &OverlapNumbers,
+    mean: MeanOfRanks,
+) -> Vec<String> {
     vec![
-        time(numbers.exposed_ns),
+        mean.time(numbers.exposed_ns),
         numbers.cause.map_or_else(String::new, |cause| {
             let name = cause::main_name(cause, kind, numbers.is_no_local_progress_vague());
             mostly(name, numbers.exposed_of(cause), numbers.exposed_ns)
@@ -234,7 +249,7 @@ fn cells(label: String, kind: Option<Kind>, numbers: &OverlapNumbers) -> Vec<Str
         label,
         count(numbers.requests),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
-        if numbers.measured > 0 { time(numbers.reference_ns) } else { String::new() },
+        if numbers.measured > 0 { mean.time(numbers.reference_ns) } else { String::new() },
         interval(numbers.achieved_low, numbers.achieved_high),
         interval(numbers.possible_low, numbers.possible),
         interval(numbers.lost_low, numbers.lost_high),
@@ -256,12 +271,15 @@ fn write_table(
     by: OverlapBy,
     style: Style,
 ) -> io::Result<()> {
-    let overlap = &document.overlap;
+    let (overlap, mean) = (&document.overlap, mean_of(&document.overlap));
     let mut table = new_table();
     match by {
         OverlapBy::Site => {
             for site in &overlap.sites {
-                table.row(cells(site.call.clone(), Some(site.kind), &site.numbers), place(site));
+                table.row(
+                    cells(site.call.clone(), Some(site.kind), &site.numbers, mean),
+                    place(site),
+                );
             }
         }
         OverlapBy::Size => {
@@ -271,25 +289,30 @@ fn write_table(
                     kind_name(row.kind),
                     size_range(row.from_bytes, row.below_bytes)
                 );
-                table.row(cells(label, Some(row.kind), &row.numbers), None);
+                table.row(cells(label, Some(row.kind), &row.numbers, mean), None);
             }
         }
         OverlapBy::Locality => {
             for row in &overlap.localities {
-                table.row(cells(locality_name(row.locality).to_owned(), None, &row.numbers), None);
+                table.row(
+                    cells(locality_name(row.locality).to_owned(), None, &row.numbers, mean),
+                    None,
+                );
             }
         }
         OverlapBy::Rank => return ranks::write(out, document, None, style),
         OverlapBy::Kind => {
             for row in &overlap.kinds {
-                table
-                    .row(cells(kind_name(row.kind).to_owned(), Some(row.kind), &row.numbers), None);
+                table.row(
+                    cells(kind_name(row.kind).to_owned(), Some(row.kind), &row.numbers, mean),
+                    None,
+                );
             }
         }
         OverlapBy::Time => {
             for row in overlap.over_time.iter().filter(|row| row.numbers.requests > 0) {
                 let label = format!("from {}", time(row.begin_ns));
-                table.row(cells(label, None, &row.numbers), None);
+                table.row(cells(label, None, &row.numbers, mean), None);
             }
         }
         OverlapBy::Injection => return write_injection(out, document, style),
@@ -354,8 +377,8 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
         return Ok(());
     }
     let about = format!(
-        "{} in {} call{}, which overlap nothing ({} of the run time)",
-        time(blocking.totals.blocked_ns),
+        "{} in {} call{}, which overlap nothing ({} of the run time), mean over ranks",
+        mean_of(overlap).time(blocking.totals.blocked_ns),
         count(blocking.totals.calls),
         plural(blocking.totals.calls),
         percent(blocking.totals.blocked_ns.share_of(overlap.totals.run_ns))
@@ -375,15 +398,15 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
         let waited = numbers.late_partner_ns + numbers.no_remote_progress_ns;
         let whom = waited_for(site.waited_for.as_ref(), waited, numbers.blocked_ns);
         let below = [Some(short(site.site.as_ref())), whom];
-        table.row(blocking_cells(site), below.into_iter().flatten());
+        table.row(blocking_cells(site, mean_of(overlap)), below.into_iter().flatten());
     }
     table.write(out, style)
 }
 
-fn blocking_cells(site: &BlockingRow) -> Vec<String> {
+fn blocking_cells(site: &BlockingRow, mean: MeanOfRanks) -> Vec<String> {
     let numbers: &BlockingNumbers = &site.numbers;
     vec![
-        time(numbers.blocked_ns),
+        mean.time(numbers.blocked_ns),
         percent(numbers.late_partner_ns.share_of(numbers.blocked_ns)),
         percent(numbers.no_remote_progress_ns.share_of(numbers.blocked_ns)),
         percent(numbers.transfer_ns.share_of(numbers.blocked_ns)),

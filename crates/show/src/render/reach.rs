@@ -6,7 +6,7 @@ use lapscope_advise::reach_in_words::{bounds, note, place, sentence, share, touc
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
-use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
 use lapscope_measure::reach::bounds::ConfidenceBounds;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reach::order::AccessOrder;
@@ -19,18 +19,25 @@ const MOST_COPIES: usize = 3;
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, reach: &Reach, run_ns: Nanos, style: Style) -> io::Result<()> {
-    writeln!(out, "\n{}", style.wrap(&answer(reach, run_ns), "", "  "))?;
-    let note = "the time that was waited for them, summed over ranks";
+pub fn write(
+    out: &mut dyn Write,
+    reach: &Reach,
+    run_ns: Nanos,
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
+    writeln!(out, "\n{}", style.wrap(&answer(reach, run_ns, mean), "", "  "))?;
+    let note = "the time that was waited for them, mean over ranks";
     writeln!(out, "\n{}", style.headed_dimly("POSTS AND WAITS", note))?;
-    let times: Vec<String> = reach.sites.iter().map(|site| time(site.worth.at_stake())).collect();
+    let times: Vec<String> =
+        reach.sites.iter().map(|site| mean.time(site.worth.at_stake())).collect();
     let width = times.iter().map(|time| display_width(time) + 2).max().unwrap_or(0).max(10);
     let indent = " ".repeat(9 + width + 2);
     for (site, time) in reach.sites.iter().zip(times) {
         let of_run = percent(site.worth.at_stake().share_of(run_ns));
         let pad = " ".repeat(width - display_width(&time));
         let head = format!("  {of_run:>7}{pad}{time}  ");
-        writeln!(out, "{}", style.wrap(&told(site), &head, &indent))?;
+        writeln!(out, "{}", style.wrap(&told(site, mean), &head, &indent))?;
         for line in beside(site) {
             writeln!(out, "{}", style.dim(&style.wrap(&line, &indent, &indent)))?;
         }
@@ -49,20 +56,21 @@ pub fn write_brief(
     out: &mut dyn Write,
     reach: &Reach,
     run_ns: Nanos,
+    mean: MeanOfRanks,
     style: Style,
 ) -> io::Result<()> {
     const SHOWN: usize = 3;
     let note = "how far their data would let them be moved; all: lapscope reach";
     writeln!(out, "\n{}", style.headed_dimly("POSTS AND WAITS", note))?;
-    writeln!(out, "{}", style.wrap(&answer(reach, run_ns), "  ", "  "))?;
+    writeln!(out, "{}", style.wrap(&answer(reach, run_ns, mean), "  ", "  "))?;
     for site in reach.sites.iter().take(SHOWN) {
-        writeln!(out, "{}", style.wrap(&told(site), "  ", "    "))?;
+        writeln!(out, "{}", style.wrap(&told(site, mean), "  ", "    "))?;
     }
     Ok(())
 }
 
 /// What all of it comes to.
-pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
+pub fn answer(reach: &Reach, run_ns: Nanos, mean: MeanOfRanks) -> String {
     let is = |verdict: Movability| reach.verdicts.contains(&verdict);
     let (saved, exposed) = (reach.recoverable_ns, reach.exposed_ns);
     let with_copies = is(Movability::MovableWithCopy) && !is(Movability::Movable);
@@ -70,8 +78,8 @@ pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
         return format!(
             "Posts could be earlier or waits later{}: that could save at most {} of the {} that were exposed ({} of the run time).",
             if with_copies { ", with the copying beside them" } else { "" },
-            time(saved),
-            time(exposed),
+            mean.time(saved),
+            mean.time(exposed),
             percent(saved.share_of(run_ns))
         );
     }
@@ -94,7 +102,7 @@ pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
 }
 
 /// "MPI_Irecv exchange halo.c:70, waited for in MPI_Waitall exchange halo.c:84: the wait could be …"
-fn told(site: &SiteReach) -> String {
+fn told(site: &SiteReach, mean: MeanOfRanks) -> String {
     let mut text = place(&site.place);
     if let (Some(wait), Side::Receive) = (&site.completed_in, site.side) {
         text += &format!(", waited for in {}", place(wait));
@@ -103,7 +111,7 @@ fn told(site: &SiteReach) -> String {
     let saved = site.worth.recoverable_ns;
     let is_movable = matches!(site.verdict, Movability::Movable | Movability::MovableWithCopy);
     if is_movable && saved.0 > 0 {
-        text += &format!(". That could save at most {}", time(saved));
+        text += &format!(". That could save at most {}", mean.time(saved));
     }
     text + "."
 }

@@ -18,7 +18,7 @@ use lapscope_data::text::library::library_name;
 use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
-use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
 use lapscope_measure::alike::MOST_ROWS;
 use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
 use lapscope_measure::totals::Totals;
@@ -61,10 +61,10 @@ pub fn write(
     write_thresholds(out, report, style)?;
     super::injection::write(out, report.injection.as_ref(), style)?;
     if let Some(reach) = &report.reach {
-        super::reach::write_brief(out, reach, report.totals.run_ns, style)?;
+        super::reach::write_brief(out, reach, report.totals.run_ns, report.mean(), style)?;
     }
     write_insights(out, report, style)?;
-    super::advice::write(out, &report.advice, style)?;
+    super::advice::write(out, &report.advice, report.mean(), style)?;
     if asked.how {
         super::advice::write_code(out, &report.advice, style)?;
     }
@@ -200,7 +200,7 @@ fn write_split(out: &mut dyn Write, report: &Report, style: Style) -> io::Result
     let mut table = Table::new(&columns);
     let mut line = |label: &str, part: Nanos| {
         let share = part.share_of(totals.run_ns);
-        let numbers = [percent(share), time(part)].map(Cell::from);
+        let numbers = [percent(share), report.mean().time(part)].map(Cell::from);
         let [share_text, time_text] = numbers;
         table.row(vec![label.into(), share_text, time_text, Cell::Bar(share)], None);
     };
@@ -277,18 +277,18 @@ fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
     }
     writeln!(out, "\n{}", style.bold("WHAT THIS MEANS"))?;
     for insight in insights {
-        writeln!(out, "{}", style.wrap(&sentence(insight), "  ", "  "))?;
+        writeln!(out, "{}", style.wrap(&sentence(insight, report.mean()), "  ", "  "))?;
     }
     Ok(())
 }
 
-fn sentence(insight: &Insight) -> String {
+fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
     match insight {
         Insight::ExposedCommunication { exposed_ns, completing_calls, possible_overlap_ns, in_detail } => {
             let calls = plural(*completing_calls);
             let mut text = format!(
                 "Exposed: {} in {} call{calls} that completed requests. ",
-                time(*exposed_ns),
+                mean.time(*exposed_ns),
                 count(*completing_calls)
             );
             let of = if *in_detail { "" } else { " of the requests recorded in detail" };
@@ -296,22 +296,22 @@ fn sentence(insight: &Insight) -> String {
                 0 => format!("No computation lay between post and completion{of}: overlap was not possible."),
                 _ => format!(
                     "Possible overlap: at most {} of it; so much computation lay between post and completion{of}.",
-                    time(*possible_overlap_ns)
+                    mean.time(*possible_overlap_ns)
                 ),
             };
             text
         }
         Insight::ExpensivePosting { posting_ns, requests, mean_ns } => format!(
             "Posting took {}: {} for each of {} requests. The time in these calls cannot overlap with computation.",
-            time(*posting_ns),
+            mean.time(*posting_ns),
             time(*mean_ns),
             count(*requests)
         ),
         Insight::BlockingCalls { blocking_ns, call, call_ns } => format!(
             "Blocking: {} in sends and receives that return when done, {} of it in {call}. No computation can run beside \
              them.",
-            time(*blocking_ns),
-            time(*call_ns)
+            mean.time(*blocking_ns),
+            mean.time(*call_ns)
         ),
         Insight::UnevenCollectives { rank, rank_ns, mean_ns } => format!(
             "Collectives: rank {rank} is in them for {} only, against {} in the mean: the others wait there for it.",
@@ -321,7 +321,7 @@ fn sentence(insight: &Insight) -> String {
         Insight::UnsuccessfulTests { unsuccessful_test_ns, unsuccessful_tests } => format!(
             "{} unsuccessful tests took {}.",
             count(*unsuccessful_tests),
-            time(*unsuccessful_test_ns)
+            mean.time(*unsuccessful_test_ns)
         ),
         Insight::LittleMpi { mpi_share } => format!(
             "Only {} of the run time is in MPI: overlap cannot make this run much faster.",

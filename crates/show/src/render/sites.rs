@@ -5,18 +5,23 @@ use std::io::{self, Write};
 use super::report::write_site_table;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{count, time};
+use lapscope_data::text::units::{count, MeanOfRanks};
 use lapscope_measure::sites::{Measures, Site};
 
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    sites: &[Site],
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
     for (index, site) in sites.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        write_site_table(out, std::slice::from_ref(site), style)?;
-        for measure in measures(&site.measures) {
+        write_site_table(out, std::slice::from_ref(site), mean, style)?;
+        for measure in measures(&site.measures, mean) {
             writeln!(out, "{}", style.wrap(&measure, "        ", "          "))?;
         }
         write_frames(out, site.frames.as_deref().unwrap_or_default(), "        ", style)?;
@@ -32,10 +37,10 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
 }
 
 /// What was measured besides time, a phrase each.
-pub fn measures(measures: &Measures) -> Vec<String> {
+pub fn measures(measures: &Measures, mean: MeanOfRanks) -> Vec<String> {
     let mut phrases = Vec::new();
     if let (Some(user), Some(system)) = (measures.user_ns, measures.system_ns) {
-        phrases.push(format!("CPU {} user, {} system", time(user), time(system)));
+        phrases.push(format!("CPU {} user, {} system", mean.time(user), mean.time(system)));
     }
     for counter in &measures.counters {
         let unit =

@@ -8,7 +8,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
-use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_data::text::units::{bytes, count, percent, MeanOfRanks};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::sites::Site;
 
@@ -57,7 +57,12 @@ impl<'a> TreeNode<'a> {
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    sites: &[Site],
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
     let mut root = TreeNode::default();
     for site in sites {
         let mut path: Vec<String> =
@@ -80,7 +85,7 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
     };
     writeln!(out, "{}", style.dim(&head))?;
     for child in &root.children {
-        write_node(out, child, "", "", style)?;
+        write_node(out, child, "", "", mean, style)?;
     }
     Ok(())
 }
@@ -90,12 +95,13 @@ fn write_node(
     node: &TreeNode<'_>,
     guide: &str,
     below: &str,
+    mean: MeanOfRanks,
     style: Style,
 ) -> io::Result<()> {
     if let ([site], true) = (node.sites.as_slice(), node.children.is_empty()) {
-        return write_line(out, node, guide, Some(site), style);
+        return write_line(out, node, guide, Some(site), mean, style);
     }
-    write_line(out, node, guide, None, style)?;
+    write_line(out, node, guide, None, mean, style)?;
     let mut left = node.sites.len() + node.children.len();
     let mut branch = || {
         left -= 1;
@@ -109,11 +115,11 @@ fn write_node(
         let (guide, _) = branch();
         let (time, share) = (site.numbers.time_ns, site.numbers.share);
         let leaf = TreeNode { time, share, ..TreeNode::default() };
-        write_line(out, &leaf, &guide, Some(site), style)?;
+        write_line(out, &leaf, &guide, Some(site), mean, style)?;
     }
     for child in &node.children {
         let (guide, below) = branch();
-        write_node(out, child, &guide, &below, style)?;
+        write_node(out, child, &guide, &below, mean, style)?;
     }
     Ok(())
 }
@@ -129,11 +135,12 @@ fn write_line(
     node: &TreeNode<'_>,
     guide: &str,
     site: Option<&Site>,
+    mean: MeanOfRanks,
     style: Style,
 ) -> io::Result<()> {
-    let (share, time) = (percent(node.share), time(node.time));
+    let (share, time) = (percent(node.share), mean.time(node.time));
     let label = site.map(site_label).unwrap_or_default();
-    let facts = site.map(facts).unwrap_or_default();
+    let facts = site.map(|site| facts(site, mean)).unwrap_or_default();
     let (numbers, facts) = match (is_narrow(style), facts.as_str()) {
         (false, _) => (format!("{share:>7}  {time:>8}  "), facts),
         (true, "") => (String::new(), format!("{share}, {time}")),
@@ -163,18 +170,18 @@ fn shortened(guide: &str, columns: usize) -> String {
     format!("…{tail}")
 }
 
-fn facts(site: &Site) -> String {
+fn facts(site: &Site, mean: MeanOfRanks) -> String {
     let numbers = &site.numbers;
     let mut facts = vec![format!("{} call{}", count(numbers.calls), plural(numbers.calls))];
     if numbers.bytes > 0 {
         facts.push(bytes(numbers.bytes));
     }
     if numbers.ended_requests > 0 {
-        facts.push(format!("{} exposed", time(numbers.exposed_ns)));
+        facts.push(format!("{} exposed", mean.time(numbers.exposed_ns)));
     }
     if numbers.pending > 0 {
         facts.push(format!("{} never ended", numbers.pending));
     }
-    facts.extend(measures(&site.measures));
+    facts.extend(measures(&site.measures, mean));
     facts.join(", ")
 }

@@ -7,7 +7,7 @@ use super::table::{Align, Table};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
 use lapscope_launch::tune::bar::{limits, signed_percent};
 use lapscope_launch::tune::confirm::Confirmation;
 use lapscope_launch::tune::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
@@ -32,7 +32,7 @@ pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Re
             writeln!(out, "{}", style.wrap(note, "  ", "    "))?;
         }
     }
-    super::advice::write(out, &answer.advice, style)?;
+    super::advice::write(out, &answer.advice, MeanOfRanks(answer.first.ranks), style)?;
     match &answer.directory {
         Some(directory) => {
             let text = format!("The runs are in {}", directory.display());

@@ -19,7 +19,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::library::library_name;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{bytes, count, percent, time, time_range};
+use lapscope_data::text::units::{bytes, count, percent, time, time_range, MeanOfRanks};
 use lapscope_measure::overlap::sums::{Cause, OverlapTimes};
 use lapscope_predict::replay::scenario::{Bandwidth, Contention};
 use lapscope_predict::whatif::document::{LocalityModel, Model, ScenarioResult, WhatIf};
@@ -107,6 +107,11 @@ fn write_head(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<
     Ok(())
 }
 
+/// How what is summed over ranks is shown.
+fn mean_of(answer: &WhatIf) -> MeanOfRanks {
+    MeanOfRanks(answer.recorded.ranks as u64)
+}
+
 /// "0.4 % less": what a replay is off by.
 pub fn off(error: f64) -> String {
     format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
@@ -123,12 +128,12 @@ fn identity(answer: &WhatIf) -> String {
         format!("; calls that the model was not fitted to: {}", off(error))
     });
     format!(
-        "replayed as it was: {}, {} than recorded; exposed {}, recorded {}: {} of the run time of all ranks{held_out}. That is \
+        "replayed as it was: {}, {} than recorded; exposed {}, recorded {} (mean over ranks): {} of the run time{held_out}. That is \
          the error to reckon with.",
         time(run_ns),
         off(identity.identity_error),
-        time(identity.exposed_ns),
-        time(recorded.exposed_ns),
+        mean_of(answer).time(identity.exposed_ns),
+        mean_of(answer).time(recorded.exposed_ns),
         off(identity.identity_exposed_error)
     )
 }
@@ -207,7 +212,7 @@ fn locality_cells(model: &LocalityModel) -> Vec<String> {
 
 fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
     let about =
-        "change: against the run replayed without what recording took; exposed: summed over ranks";
+        "change: against the run replayed without what recording took; exposed: mean over ranks";
     writeln!(out, "\n{}", style.headed_dimly("SCENARIOS", about))?;
     let mut table = Table::new(&[
         ("run time", Align::Right),
@@ -217,7 +222,7 @@ fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Re
     ]);
     let recorded = &answer.recorded;
     let cells = |run: String, change: String, exposed: Nanos, name: &str| {
-        let exposed = if run == DEADLOCK { String::new() } else { time(exposed) };
+        let exposed = if run == DEADLOCK { String::new() } else { mean_of(answer).time(exposed) };
         vec![Cell::from(run), change.into(), exposed.into(), name.into()]
     };
     let exposed = (recorded.exposed_ns, &recorded.exposed);

@@ -18,8 +18,7 @@ use super::data::pair;
 use super::markup::{Document, Html};
 use super::page::{framed, navigation, sections};
 use lapscope_data::db::Configuration;
-use lapscope_data::model::Nanos;
-use lapscope_report::diff::{Diff, DiffSide, TimePair};
+use lapscope_report::diff::{Diff, DiffSide};
 use lapscope_report::pictures::Pictures;
 use lapscope_report::pipeline::pictures::{build, Pictured, TimelineChoice};
 use lapscope_report::pipeline::OpenRun;
@@ -80,30 +79,6 @@ impl Compared {
 
     fn runs(&self) -> [(&'static str, &ComparedRun); 2] {
         [("A", &self.a), ("B", &self.b)]
-    }
-
-    fn has_as_many_ranks(&self) -> bool {
-        self.diff.a.ranks == self.diff.b.ranks
-    }
-
-    /// Sums over ranks, to be compared: means per rank where the runs have not as many.
-    fn scaled(&self, pair: TimePair) -> TimePair {
-        let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or(sum);
-        match self.has_as_many_ranks() {
-            true => pair,
-            false => TimePair::new(
-                mean(pair.a_ns, self.diff.a.ranks),
-                mean(pair.b_ns, self.diff.b.ranks),
-            ),
-        }
-    }
-
-    /// What times are that are sums.
-    fn what(&self) -> &'static str {
-        match self.has_as_many_ranks() {
-            true => "summed over ranks",
-            false => "mean per rank, as the runs have not as many",
-        }
     }
 }
 

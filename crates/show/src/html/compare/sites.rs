@@ -1,6 +1,6 @@
 //! What changed by call site: a table that the page's script sorts and filters; each row unfolds into what was waited for.
 
-use super::times::{derived, difference, heads, times};
+use super::times::{derived, difference, heads, means};
 use super::Compared;
 use crate::html::escape::cut_to;
 use crate::html::markup::{Document, Html, Unit};
@@ -34,8 +34,7 @@ pub fn section(html: &mut Html, compared: &Compared, document: Document<'_>) {
         (a, b) => format!(" {a} are in A only, {b} in B only."),
     };
     html.paragraph(&format!(
-        "Time {}, the largest differences first.{only} The same call in the same function is one site, by its line or, where the source was edited, by its order.",
-        compared.what()
+        "Time: mean over ranks, the largest differences first.{only} The same call in the same function is one site, by its line or, where the source was edited, by its order."
     ));
     controls(html, compared);
     html.within(
@@ -45,7 +44,7 @@ pub fn section(html: &mut Html, compared: &Compared, document: Document<'_>) {
             html.within("table", &[("class", "sites sortable"), ("id", "site-table")], |html| {
                 table_head(html);
                 let changed =
-                    |site: &SitePair| compared.scaled(site.time).difference_ns.0.unsigned_abs();
+                    |site: &SitePair| compared.diff.mean(site.time).difference_ns.0.unsigned_abs();
                 let most = listed(compared).iter().map(changed).max().unwrap_or(0);
                 for (place, site) in listed(compared).iter().enumerate() {
                     SitePairRow { place, site, compared, most }.write(html, document);
@@ -163,7 +162,7 @@ impl SitePairRow<'_> {
 
     /// Its difference beside the largest one.
     fn bar(&self, html: &mut Html) {
-        let changed = self.compared.scaled(self.site.time).difference_ns.0;
+        let changed = self.compared.diff.mean(self.site.time).difference_ns.0;
         let share = changed.unsigned_abs() as f64 / self.most.max(1) as f64;
         let class = if changed > 0 { "meter more" } else { "meter less" };
         let width = format!("width:{:.2}%", share.min(1.0) * 100.0);
@@ -178,16 +177,13 @@ impl SitePairRow<'_> {
     }
 
     fn time(&self, html: &mut Html, document: Document<'_>, key: &str, pair: TimePair) {
-        match self.compared.has_as_many_ranks() {
-            true => times(html, document, &self.at(key), pair),
-            false => derived(html, self.compared.scaled(pair)),
-        }
+        means(html, document, &self.at(key), &self.compared.diff, pair);
     }
 
     /// The cause whose time changed most, and by how much.
     fn mostly(&self) -> String {
         let pairs = Cause::ALL
-            .map(|it| (it, self.compared.scaled(self.site.exposed_by_cause.by_cause(it))));
+            .map(|it| (it, self.compared.diff.mean(self.site.exposed_by_cause.by_cause(it))));
         let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
         most.filter(|(_, pair)| pair.difference_ns.0 != 0).map_or_else(String::new, |(it, pair)| {
             format!("{} {}", cause::name(it), difference(pair))
@@ -207,7 +203,7 @@ impl SitePairRow<'_> {
                 for it in Cause::ALL {
                     let pair = site.exposed_by_cause.by_cause(it);
                     self.line(html, cause::name(it), pair, |html| {
-                        derived(html, self.compared.scaled(pair))
+                        derived(html, self.compared.diff.mean(pair))
                     });
                 }
                 html.within("tr", &[], |html| {

@@ -45,7 +45,7 @@ pub fn section(html: &mut Html, compared: &Compared, _: Document<'_>) {
     let regions = regions(compared);
     if !regions.is_empty() {
         html.element("h3", &[], "Regions, marked by MPI_Pcontrol");
-        table(html, compared.what(), regions);
+        table(html, "mean over ranks", regions);
     }
 }
 
@@ -75,7 +75,7 @@ fn regions(compared: &Compared) -> Vec<(String, TimePair)> {
         }
     }
     let pair = |(name, [a, b]): (&str, [Nanos; 2])| {
-        (name.to_owned(), compared.scaled(TimePair::new(a, b)))
+        (name.to_owned(), compared.diff.mean(TimePair::new(a, b)))
     };
     let mut regions: Vec<(String, TimePair)> = regions.into_iter().map(pair).collect();
     regions.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.difference_ns.0.abs()));

@@ -7,8 +7,9 @@ use crate::html::markup::{Document, Html, Unit};
 use crate::render::cause;
 use crate::render::report::answers;
 use lapscope_data::model::Nanos;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_measure::overlap::sums::Cause;
-use lapscope_report::diff::TimePair;
+use lapscope_report::diff::{Diff, TimePair};
 
 /// Keys of `totals`, and whether they are sums over ranks.
 const TOTALS: [(&str, &str, bool); 10] = [
@@ -34,7 +35,7 @@ const FRACTIONS: [(&str, &str, &str); 3] = [
 pub fn section(html: &mut Html, compared: &Compared, document: Document<'_>) {
     html.paragraph(&lead(compared));
     both_answers(html, compared);
-    html.element("h3", &[], &format!("Time, {}", compared.what()));
+    html.element("h3", &[], "Time, mean over ranks");
     html.within("div", &[("class", "scroll")], |html| {
         html.within("table", &[], |html| {
             heads(html, &["", "A", "B", "difference", "of A"]);
@@ -83,7 +84,7 @@ fn lead(compared: &Compared) -> String {
         }
     };
     let parts =
-        TOTALS.into_iter().skip(2).map(|(key, label, _)| (label, compared.scaled(total(key))));
+        TOTALS.into_iter().skip(2).map(|(key, label, _)| (label, compared.diff.mean(total(key))));
     let mut parts: Vec<(&str, TimePair)> =
         parts.chain([("outside MPI", outside(compared))]).collect();
     parts.retain(|(_, pair)| pair.difference_ns.0 != 0);
@@ -91,7 +92,7 @@ fn lead(compared: &Compared) -> String {
     let named = |(label, pair): &(&str, TimePair)| format!("{label} {}", difference(*pair));
     let named: Vec<String> = parts.iter().take(3).map(named).collect();
     if !named.is_empty() {
-        text += &format!("; {}: {}", compared.what(), named.join(", "));
+        text += &format!("; mean over ranks: {}", named.join(", "));
     }
     text + "."
 }
@@ -147,10 +148,10 @@ fn outside(compared: &Compared) -> TimePair {
     let total = |key: &str| compared.diff.totals.get(key).copied().unwrap_or_default();
     let (run, mpi) = (total("run_ns"), total("mpi_ns"));
     let outside = |run: Nanos, mpi: Nanos| Nanos((run - mpi).0.max(0));
-    compared.scaled(TimePair::new(outside(run.a_ns, mpi.a_ns), outside(run.b_ns, mpi.b_ns)))
+    compared.diff.mean(TimePair::new(outside(run.a_ns, mpi.a_ns), outside(run.b_ns, mpi.b_ns)))
 }
 
-/// A pair of times of the document, unless both are 0; sums are means where the runs have not as many ranks.
+/// A pair of times of the document, unless both are 0; what is a sum is shown as a mean over ranks.
 fn row(
     html: &mut Html,
     document: Document<'_>,
@@ -165,15 +166,15 @@ fn row(
     }
     html.within("tr", &[], |html| {
         html.element("th", &[("scope", "row")], label);
-        match sum_of.filter(|compared| !compared.has_as_many_ranks()) {
-            Some(compared) => derived(html, compared.scaled(pair)),
+        match sum_of {
+            Some(compared) => means(html, document, pointer, &compared.diff, pair),
             None => times(html, document, pointer, pair),
         }
     });
 }
 
 /// Cells of both times, their difference, and what that is of A.
-pub fn times(html: &mut Html, document: Document<'_>, pointer: &str, pair: TimePair) {
+fn times(html: &mut Html, document: Document<'_>, pointer: &str, pair: TimePair) {
     document.cell(html, &format!("{pointer}/a_ns"), Unit::Time);
     document.cell(html, &format!("{pointer}/b_ns"), Unit::Time);
     let pointer = format!("{pointer}/difference_ns");
@@ -186,6 +187,15 @@ pub fn times(html: &mut Html, document: Document<'_>, pointer: &str, pair: TimeP
     of_a(html, pair);
 }
 
+/// The same of times that are summed over ranks, as means.
+pub fn means(html: &mut Html, document: Document<'_>, pointer: &str, diff: &Diff, pair: TimePair) {
+    for (key, ranks) in [("a_ns", diff.a.ranks), ("b_ns", diff.b.ranks)] {
+        let unit = Unit::MeanTime(MeanOfRanks(ranks as u64));
+        document.cell(html, &format!("{pointer}/{key}"), unit);
+    }
+    changed(html, diff.mean(pair));
+}
+
 /// The same of times that the document does not have so.
 pub fn derived(html: &mut Html, pair: TimePair) {
     let cell = |html: &mut Html, ns: Nanos, shown: &str| {
@@ -194,7 +204,13 @@ pub fn derived(html: &mut Html, pair: TimePair) {
     for ns in [pair.a_ns, pair.b_ns] {
         cell(html, ns, &Unit::Time.show(ns.0 as f64));
     }
-    cell(html, pair.difference_ns, &difference(pair));
+    changed(html, pair);
+}
+
+/// Cells of a difference that the document does not have so, and of what it is of A.
+fn changed(html: &mut Html, pair: TimePair) {
+    let exact = pair.difference_ns.0.to_string();
+    html.element("td", &[("class", "n"), ("data-key", &exact)], &difference(pair));
     of_a(html, pair);
 }
 

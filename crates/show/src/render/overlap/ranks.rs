@@ -6,6 +6,7 @@ use super::{cells, new_table};
 use crate::render::alike;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_measure::alike::MOST_ROWS;
 use lapscope_measure::overlap::groups::RankOverlap;
 use lapscope_measure::overlap::Overlap;
@@ -33,7 +34,7 @@ pub(super) fn write(
 }
 
 fn rank_cells(row: &RankOverlap) -> Vec<String> {
-    cells(format!("rank {}", row.rank), None, &row.numbers)
+    cells(format!("rank {}", row.rank), None, &row.numbers, MeanOfRanks(1))
 }
 
 /// Whether ranks are worth a section.

@@ -6,7 +6,7 @@ use crate::render::overlap::{cause_cells, causes_table, interval};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
-use lapscope_data::text::units::{count, percent, time, time_range};
+use lapscope_data::text::units::{count, percent, MeanOfRanks};
 use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
 use lapscope_measure::reference::ReferenceSource;
 use lapscope_report::report::{OverlapSummary, Report};
@@ -22,7 +22,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         writeln!(out, "{}", style.wrap(&note, "  ", "  "))?;
     }
     if numbers.exposed_ns.0 > 0 {
-        write_exposed(out, numbers, report.totals.run_ns, style)?;
+        write_exposed(out, numbers, report, style)?;
     }
     if numbers.measured > 0 {
         let (picture, legend) = (picture(numbers, style.width.saturating_sub(2)), legend(numbers));
@@ -31,10 +31,11 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         } else {
             writeln!(out, "  {picture}\n{}", style.dim(&style.wrap(&legend, "  ", "  ")))?;
         }
-        writeln!(out, "{}", style.wrap(&achieved(numbers), "  ", "  "))?;
+        writeln!(out, "{}", style.wrap(&achieved(numbers, report.mean()), "  ", "  "))?;
     }
-    write_blocking(out, "Blocking calls", &overlap.blocking, style)?;
-    write_blocking(out, "Loops of tests that waited", &overlap.polling, style)
+    let mean = report.mean();
+    write_blocking(out, "Blocking calls", &overlap.blocking, mean, style)?;
+    write_blocking(out, "Loops of tests that waited", &overlap.polling, mean, style)
 }
 
 pub(crate) fn source(overlap: &OverlapSummary) -> String {
@@ -88,47 +89,47 @@ fn legend(numbers: &OverlapNumbers) -> String {
     format!("█ overlapped{} ▒ lost ░ no computation", if uncertain { " ▓ perhaps" } else { "" })
 }
 
-pub(crate) fn achieved(numbers: &OverlapNumbers) -> String {
+pub(crate) fn achieved(numbers: &OverlapNumbers, mean: MeanOfRanks) -> String {
     let part = |label: &str, ns: Nanos| {
-        let share = percent(ns.share_of(numbers.reference_ns));
-        (ns.share_of(numbers.reference_ns) >= 0.001).then(|| format!("{share} {label}"))
+        let share = ns.share_of(numbers.reference_ns);
+        (share >= 0.001).then(|| format!("{} to {label}", percent(share)))
     };
     let lost: Vec<String> = [
-        part("late partner", numbers.lost_late_partner_ns),
+        part("late partners", numbers.lost_late_partner_ns),
         part("no progress", numbers.lost_no_progress_ns),
-        part("other", numbers.lost_other_ns),
+        part("other causes", numbers.lost_other_ns),
     ]
     .into_iter()
     .flatten()
     .collect();
     let why = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
     format!(
-        "Overlap, of {} of reference time of {} request{}: achieved {}, possible {}, lost {} ({}){why}.",
-        time(numbers.reference_ns),
+        "{} request{} have a reference time of {}. Of that {} was overlapped, {} could have been. Lost: {} ({}){why}.",
         count(numbers.measured),
         plural(numbers.measured),
+        mean.time(numbers.reference_ns),
         interval(numbers.achieved_low, numbers.achieved_high),
         interval(numbers.possible_low, numbers.possible),
-        time_range(numbers.lost_low_ns, numbers.lost_high_ns),
-        interval(numbers.lost_low, numbers.lost_high)
+        interval(numbers.lost_low, numbers.lost_high),
+        mean.time_range(numbers.lost_low_ns, numbers.lost_high_ns),
     )
 }
 
 fn write_exposed(
     out: &mut dyn Write,
     numbers: &OverlapNumbers,
-    run_time: Nanos,
+    report: &Report,
     style: Style,
 ) -> io::Result<()> {
     let title = format!(
-        "Calls that completed requests took {} ({} of the run time) of the exposed time, by cause:",
-        time(numbers.exposed_ns),
-        percent(numbers.exposed_ns.share_of(run_time))
+        "Exposed in calls that complete requests: {} ({} of the run time). By cause:",
+        report.mean().time(numbers.exposed_ns),
+        percent(numbers.exposed_ns.share_of(report.totals.run_ns))
     );
     writeln!(out, "{}", style.wrap(&title, "  ", "  "))?;
     let mut causes = causes_table(20).indented(4);
     for cause in Cause::ALL {
-        if let Some(cells) = cause_cells(numbers, cause) {
+        if let Some(cells) = cause_cells(numbers, cause, report.mean()) {
             causes.row(cells, None);
         }
     }
@@ -139,6 +140,7 @@ fn write_blocking(
     out: &mut dyn Write,
     what: &str,
     blocking: &BlockingNumbers,
+    mean: MeanOfRanks,
     style: Style,
 ) -> io::Result<()> {
     if blocking.blocked_ns.0 == 0 {
@@ -147,7 +149,7 @@ fn write_blocking(
     let share = |part: Nanos| percent(part.share_of(blocking.blocked_ns));
     let text = format!(
         "{what} took {}: {} late partner, {} no remote progress, {} transfer{}.",
-        time(blocking.blocked_ns),
+        mean.time(blocking.blocked_ns),
         share(blocking.late_partner_ns),
         share(blocking.no_remote_progress_ns),
         share(blocking.transfer_ns),

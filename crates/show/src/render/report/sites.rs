@@ -8,7 +8,7 @@ use lapscope_advise::problem::unattributed_in_words;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::short_function;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{bytes, count, percent, round_bytes, time};
+use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, MeanOfRanks};
 use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_measure::overlap::sums::{is_vague, Cause};
 use lapscope_measure::sites::{CallNumbers, Site, SiteKind};
@@ -49,18 +49,19 @@ fn cells(
     numbers: &CallNumbers,
     has_requests: bool,
     overlap: RowOverlap<'_>,
+    mean: MeanOfRanks,
 ) -> Vec<String> {
     let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
     let part = overlap.part.filter(|part| part.measured > 0);
     let of_overlap_windows = |text: Option<String>| of_requests(text.filter(|_| !overlap.is_known));
     vec![
         percent(numbers.share),
-        time(numbers.time_ns),
+        mean.time(numbers.time_ns),
         label,
         count(numbers.calls),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
-        time(numbers.inside_ns),
-        of_requests((numbers.ended_requests > 0).then(|| time(numbers.exposed_ns))),
+        mean.time(numbers.inside_ns),
+        of_requests((numbers.ended_requests > 0).then(|| mean.time(numbers.exposed_ns))),
         of_requests(numbers.overlap_window_ns.mean(numbers.ended_requests).map(time)),
         of_overlap_windows(numbers.compute_share().map(percent)),
         of_overlap_windows(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
@@ -105,21 +106,21 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     write_completing(out, report, style)?;
     writeln!(out, "\n{}", style.headed("CALL SITES", &which))?;
     let note = if report.overlap.totals.numbers.measured > 0 {
-        "exposed: in the calls that completed these requests, shared out equally; window: overlap window, from the post to \
+        "Times are means over ranks. Exposed: in the calls that completed these requests, shared out equally; window: overlap window, from the post to \
          that call, a mean; overlapped and possible: shares of the reference time of its transfers; last: the main cause \
          of exposed time"
     } else {
-        "exposed: in the calls that completed these requests, shared out equally. Means per request: overlap window, from \
+        "Times are means over ranks. Exposed: in the calls that completed these requests, shared out equally. Means per request: overlap window, from \
          the post to that call; how much of it was computation; how much other MPI"
     };
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     let is_known = report.overlap.totals.numbers.measured > 0;
-    site_table(&report.sites, is_known).write(out, style)?;
+    site_table(&report.sites, is_known, report.mean()).write(out, style)?;
     let unattributed = report.totals.unattributed_exposed_ns;
     if unattributed.0 > 0 {
         let text = format!(
             "{} of the exposed time is of {}",
-            time(unattributed),
+            report.mean().time(unattributed),
             unattributed_in_words(&report.problems)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
@@ -173,7 +174,7 @@ fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         let numbers = &site.numbers;
         let cells = vec![
             percent(numbers.share),
-            time(numbers.inside_ns),
+            report.mean().time(numbers.inside_ns),
             count(numbers.calls),
             numbers.inside_ns.mean(numbers.calls).map(time).unwrap_or_default(),
             format!("{} {}", site.call, place(site)),
@@ -187,16 +188,21 @@ fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 ///
 /// # Errors
 /// Of the writer.
-pub fn write_site_table(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
-    site_table(sites, false).write(out, style)
+pub fn write_site_table(
+    out: &mut dyn Write,
+    sites: &[Site],
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
+    site_table(sites, false, mean).write(out, style)
 }
 
-fn site_table(sites: &[Site], is_known: bool) -> Table {
+fn site_table(sites: &[Site], is_known: bool, mean: MeanOfRanks) -> Table {
     let mut table = Table::new(&NUMBER_COLUMNS).giving_up(&LESS_IMPORTANT);
     for site in sites {
         let is_request = site.kind == SiteKind::Request;
         let overlap = RowOverlap { part: site.overlap.as_ref(), is_known };
-        let cells = cells(site_label(site), &site.numbers, is_request, overlap);
+        let cells = cells(site_label(site), &site.numbers, is_request, overlap, mean);
         table.row(cells, Some(place_and_cause(site)));
     }
     table
@@ -268,7 +274,7 @@ pub(super) fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) ->
             };
             let has_requests = class.numbers.ended_requests > 0;
             let overlap = RowOverlap { part: class.overlap.as_ref(), is_known };
-            table.row(cells(label, &class.numbers, has_requests, overlap), None);
+            table.row(cells(label, &class.numbers, has_requests, overlap, report.mean()), None);
             rows += 1;
         }
         if rows > 0 {

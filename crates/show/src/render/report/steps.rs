@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use crate::render::table::{Align, Cell, Table};
-use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, percent_range, time};
-use lapscope_measure::steps::{RegionRow, StepStart, Steps};
+use lapscope_measure::steps::{StepStart, Steps};
 use lapscope_report::report::Report;
 
 /// Regions that are shown.
@@ -23,7 +22,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
             writeln!(out, "{}", style.wrap(&line, "  ", "  "))?;
         }
     }
-    write_regions(out, &report.regions, style)
+    write_regions(out, report, style)
 }
 
 /// What is told of them, a sentence or two each.
@@ -122,11 +121,16 @@ fn others(steps: &Steps) -> Option<String> {
     Some(format!("{what}: not in these numbers."))
 }
 
-fn write_regions(out: &mut dyn Write, regions: &[RegionRow], style: Style) -> io::Result<()> {
+fn write_regions(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let (regions, mean) = (&report.regions, report.mean());
     if regions.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{}", style.headed("REGIONS", "marked by MPI_Pcontrol, summed over ranks"))?;
+    writeln!(
+        out,
+        "\n{}",
+        style.headed("REGIONS", "marked by MPI_Pcontrol; time, exposed: mean over ranks")
+    )?;
     let columns = [
         ("region", Align::Left),
         ("times", Align::Right),
@@ -140,9 +144,8 @@ fn write_regions(out: &mut dyn Write, regions: &[RegionRow], style: Style) -> io
         let overlap = region.numbers.achieved_low.zip(region.numbers.achieved_high);
         let overlap =
             overlap.map_or_else(|| "-".to_owned(), |(low, high)| percent_range(low, high));
-        let exposed = time(region.numbers.exposed_ns);
-        let [all, longest]: [String; 2] =
-            [region.time_ns, region.longest_ns].map(|ns: Nanos| time(ns));
+        let exposed = mean.time(region.numbers.exposed_ns);
+        let (all, longest) = (mean.time(region.time_ns), time(region.longest_ns));
         let row: Vec<Cell> =
             [region.name.clone(), count(region.count), all, longest, exposed, overlap]
                 .into_iter()

@@ -137,9 +137,10 @@ fn share(part: Nanos, report: &Report) -> String {
 fn exposed(report: &Report) -> String {
     let (totals, summary) = (&report.totals, &report.summary);
     let mut text = format!(
-        "{} of the run time is communication inside MPI with no computation beside it ({}, summed over ranks)",
+        "{} of the run time is communication inside MPI with no computation beside it ({} of {}, mean over ranks)",
         percent(summary.exposed_share),
-        time(summary.exposed_ns)
+        report.mean().time(summary.exposed_ns),
+        report.mean().time(totals.run_ns)
     );
     let parts = split(totals);
     let communication = parts.iter().filter(|(part, _)| part.is_communication);
@@ -183,12 +184,16 @@ fn overlappable(report: &Report) -> String {
         "Nothing as it stands: no request is non-blocking.".to_owned()
     } else if high.0 > 0 {
         let why = match is_measured {
-            true => "computation lies between posts and waits that these transfers did not use.",
+            true => "ranks compute that long between posts and waits, and the messages did not move meanwhile.",
             false => {
-                "so much computation lies between posts and waits. How long most of these transfers take undisturbed is not known."
+                "ranks compute that long between posts and waits. How long most of these transfers take undisturbed is not known."
             }
         };
-        format!("At most {} of the run time ({}): {why}", share(high, report), time(high))
+        format!(
+            "At most {} of the run time ({}): {why}",
+            share(high, report),
+            report.mean().time(high)
+        )
     } else if numbers.achieved_high_ns.0 > 0 {
         "Nothing more: the computation between posts and waits is used.".to_owned()
     } else {
@@ -231,11 +236,11 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             };
             let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
             let (most, stake) = match advice.is_vague() || high < advice.time_ns {
-                true => (share(high, report), time_range(low, high)),
-                false => (percent(advice.share), time(advice.time_ns)),
+                true => (share(high, report), report.mean().time_range(low, high)),
+                false => (percent(advice.share), report.mean().time(advice.time_ns)),
             };
             format!(
-                "At most {most} of the run time ({stake}), and less where a wait only moves elsewhere.{trial}"
+                "At most {most} of the run time ({stake}). What another call then waits for is to be subtracted.{trial}"
             )
         }
         Some(advice) if advice.cure == Cure::PartnerLate => {

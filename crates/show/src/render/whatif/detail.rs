@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::mean_of;
 use crate::render::table::{Align, Table};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
@@ -55,8 +56,8 @@ fn write_sites(
     if it.sites.is_empty() {
         return Ok(());
     }
-    let is_identity = all.scenarios.len() != 1;
-    let about = "exposed time by call site, summed over ranks";
+    let (is_identity, mean) = (all.scenarios.len() != 1, mean_of(all));
+    let about = "exposed time by call site, mean over ranks";
     writeln!(out, "\n{}", style.headed_dimly("CALL SITES", about))?;
     let mut table = Table::new(&[
         ("recorded", Align::Right),
@@ -65,9 +66,9 @@ fn write_sites(
         ("call", Align::Left),
     ]);
     for site in &it.sites {
-        let would_be = if is_identity { String::new() } else { time(site.exposed_ns) };
-        let cells =
-            vec![time(site.recorded_ns), time(site.identity_ns), would_be, site.call.clone()];
+        let would_be = if is_identity { String::new() } else { mean.time(site.exposed_ns) };
+        let [recorded, replayed] = [site.recorded_ns, site.identity_ns].map(|sum| mean.time(sum));
+        let cells = vec![recorded, replayed, would_be, site.call.clone()];
         table.row(cells, site.site.as_ref().map(FrameName::short));
     }
     table.write(out, style)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::marks::read_marks;
 use super::operation::RequestEnd;
 use super::presence::Presence;
+use super::probes::VainProbes;
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
 use super::rows::{
@@ -17,7 +18,7 @@ use super::{Detail, LeftOut, Starvation, Starved};
 use lapscope_data::db::{
     rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
-use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
+use lapscope_data::model::{CallName, Count, Kind, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::PlacesOfFile;
 
 /// Ranks of which rows are wanted, by rank and life.
@@ -97,6 +98,7 @@ impl FileTrace {
         }
         let places = file.read_operations(connection, of_file)?;
         file.read_left_out(connection, &places)?;
+        file.read_vain_probes(connection, of_file)?;
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
         }
@@ -168,7 +170,7 @@ impl FileTrace {
             let mut own: Vec<CommKey> = rows
                 .operations
                 .iter()
-                .filter(|operation| operation.kind == Kind::Collective)
+                .filter(|operation| matches!(operation.kind, Kind::Collective | Kind::Other))
                 .filter_map(|operation| self.communicators.get(&operation.communicator_id?))
                 .map(|communicator| communicator.key(info.rank.world))
                 .collect();
@@ -246,6 +248,32 @@ impl FileTrace {
         Ok(())
     }
 
+    fn read_vain_probes(
+        &mut self,
+        connection: &Connection,
+        of_file: PlacesOfFile<'_>,
+    ) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        let mut statement = connection.prepare(
+            "SELECT t.rank, t.call_id, t.call_path_id, sum(t.count), sum(t.inside_ns) FROM tally t
+             JOIN call_name c ON c.id = t.call_id
+             WHERE t.reason = 'unsuccessful_test' AND c.role = 'PROBE' GROUP BY 1, 2, 3",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (Some(&slot), Some(site)) =
+                (slots.get(&row.get(0)?), of_file.site(row.get(1)?, row.get(2)?))
+            else {
+                continue;
+            };
+            let (count, ns) = (row.get::<_, Count>(3)?.0, row.get::<_, Nanos>(4)?.0);
+            if self.is_wanted(slot as usize) {
+                self.ranks[slot as usize].vain_probes.push(VainProbes { site, count, ns });
+            }
+        }
+        Ok(())
+    }
+
     fn read_operations(
         &mut self,
         connection: &Connection,
@@ -290,6 +318,7 @@ impl FileTrace {
                 operation: operations.len() as u32,
                 is_blocking,
                 is_endpoint: is_blocking || call.role == "POST",
+                is_probe: call.role == "PROBE" && operation.kind == Kind::Recv,
             };
             let id = row.get(0)?;
             places.receives.extend(operation.receive.map(|receive| (id, receive)));
@@ -304,13 +333,13 @@ impl FileTrace {
     }
 }
 
-/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, or may wait for other ranks of
-/// their window.
+/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, make communicators together, or
+/// may wait for other ranks of their window.
 fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
     let communicates = match operation.kind {
         Kind::Send | Kind::Recv | Kind::Collective => true,
         Kind::Rma => operation.peer.is_some() || call.is_fence() || call.epoch().is_some(),
-        _ => false,
+        _ => return call.makes_together() && operation.communicator_id.is_some(),
     };
     communicates && call.role == "BLOCK" && call.counted
 }

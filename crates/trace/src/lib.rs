@@ -24,6 +24,7 @@ mod packed;
 mod paired;
 mod past;
 pub mod presence;
+pub mod probes;
 pub mod problem;
 pub mod processors;
 mod read;
@@ -62,11 +63,15 @@ pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
 pub use past::Past;
 pub use presence::Presence;
+pub use probes::{Probe, VainProbes};
 pub use read::{ReadProgress, WithSinks};
 pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
 pub use stretch::counted::Stretch;
 pub use threads::Threads;
+
+/// Tests that are further apart than this are looks from within a computation, nanoseconds.
+pub(crate) const WAITING_LOOP: i64 = 20_000;
 
 /// Between which processes a message goes.
 #[derive(
@@ -128,6 +133,9 @@ pub struct RankTrace {
     pub other_calls: Vec<OtherCall>,
     pub threads: Threads,
     pub observations: Vec<Observation>,
+    /// Those that found a message, and the sums of those that did not.
+    pub probes: Vec<Probe>,
+    pub vain_probes: Vec<VainProbes>,
     pub presence: Presence,
     pub starvation: Starvation,
     /// Messages and collectives that were only summed up.
@@ -170,8 +178,6 @@ impl RankTrace {
     /// The timestamp from which a loop of tests waited for a request, until the test that completed it; `None`: its tests are too
     /// far apart to be one that waits.
     pub fn polled_since(&self, endpoint: &Endpoint) -> Option<i64> {
-        /// Tests that are further apart than this are looks from within a computation, nanoseconds.
-        const WAITING_LOOP: i64 = 20_000;
         let seen = self.observations.get(endpoint.observed as usize)?;
         let call = self.calls.get(endpoint.call as usize)?;
         let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]

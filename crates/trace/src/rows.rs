@@ -7,6 +7,7 @@ use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::marks::RankMarks;
 use super::operation::RequestEnd;
 use super::presence::Presence;
+use super::probes::{Probe, VainProbes};
 use super::row::TraceRow;
 use super::{Detail, LeftOut, Starved, Threads};
 use lapscope_data::model::{Bytes, CallRow, Kind};
@@ -43,6 +44,8 @@ pub(super) struct RankRows {
     pub calls: Vec<Call>,
     pub call_ids: Vec<i64>,
     pub other_calls: Vec<OtherCall>,
+    pub probes: Vec<Probe>,
+    pub vain_probes: Vec<VainProbes>,
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// From begin to end: calls, and posts, each nearly in order.
@@ -86,6 +89,8 @@ pub(super) struct OperationPlace {
     pub is_blocking: bool,
     /// That, or one that makes a request.
     pub is_endpoint: bool,
+    /// A call that asks for a message.
+    pub is_probe: bool,
 }
 
 /// Places by `operation.id`, which the recorder numbers without gaps.
@@ -130,6 +135,16 @@ pub(super) fn add_call(
     // what never returned was still inside when the process ended
     let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
     rank.inside.push((row.begin.0, end));
+    if place.is_probe {
+        rank.probes.push(Probe {
+            begin: row.begin.0,
+            duration: end - row.begin.0,
+            operation: place.operation,
+            number: rank.other_calls.len() as u32,
+            receive: NONE,
+            waited: 0,
+        });
+    }
     if row.completed == 0 && !place.is_blocking {
         if !for_replay {
             return;

@@ -1,6 +1,7 @@
 //! Goes through the requests of one rank, completing call by completing call.
 
 mod polled;
+mod probed;
 
 use rustc_hash::FxHashMap;
 
@@ -123,6 +124,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         if !members.is_empty() {
             self.add_call(&members);
         }
+        self.add_probes();
         let is_counted = |call: &&Call| self.trace.is_counted(self.rank, call.begin);
         let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
         let completing = completing.filter(is_counted);
@@ -311,7 +313,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         };
         let half = blamed.map_or(longest, |(half, _)| half);
         let half = self.trace.half(self.rank, half as usize);
-        (Waited { half, awaited, exposed, bounds, compute, transfer }, blamed)
+        (Waited { half, at: None, awaited, exposed, bounds, compute, transfer }, blamed)
     }
 
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {

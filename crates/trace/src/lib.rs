@@ -182,8 +182,9 @@ impl RankTrace {
         let call = self.calls.get(endpoint.call as usize)?;
         let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
             .map(|test| endpoint.begin + test);
-        let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
-        // it may have had no processor between the last two
+        // it may have had no processor between two of them, as after sched_yield
+        let starved = self.starvation.within(first, call.begin);
+        let apart = (call.begin - first - starved) / (seen.unsuccessful_tests.max(1) as i64);
         let since_last = call.begin - last - self.starvation.most_within(last, call.begin);
         (apart <= WAITING_LOOP && since_last <= WAITING_LOOP).then_some(first)
     }

@@ -180,8 +180,8 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::endpoint::NONE;
-    use lapscope_data::places::SiteId;
     use crate::Mark;
+    use lapscope_data::places::SiteId;
 
     #[test]
     fn rows_come_back_as_they_were() {

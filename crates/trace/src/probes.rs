@@ -122,8 +122,7 @@ fn receives(rank: &RankTrace, probes: &[Probe]) -> FxHashMap<u32, Vec<(i64, u32)
     let mut found: FxHashMap<u32, Vec<(i64, u32)>> = FxHashMap::default();
     for (index, endpoint) in (0..).zip(&rank.endpoints) {
         let lane = lane_of(endpoint.operation);
-        let receives =
-            rank.operations[endpoint.operation as usize].direction == Direction::Receive;
+        let receives = rank.operations[endpoint.operation as usize].direction == Direction::Receive;
         if receives && lane != NONE && wanted.contains(&lane) {
             found.entry(lane).or_default().push((endpoint.begin, index));
         }

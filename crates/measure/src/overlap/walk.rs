@@ -193,9 +193,10 @@ impl<'a, W: Witness> Walk<'a, W> {
             let place = self.places[self.operation_of(index as usize)];
             let side = self.sides.other(&half);
             let sums = counted(&half);
+            let (half, is_loop) = self.before_loop(half);
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
-            let later = self.later.compute(&half);
+            let later = if is_loop { 0 } else { self.later.compute(&half) };
             let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
             if is_known {
                 let achieved = self.achieved(&half, place.transfer, (ready, later), side.as_ref());

@@ -161,6 +161,15 @@ impl Program {
         own.into_iter().map(|own| if own > 0 { mean / own as f64 } else { 1.0 }).collect()
     }
 
+    /// Whether each rank computes enough that to make that longer says what it would be: where a rank does hardly anything but wait
+    /// nobody knows when it would do work of the others.
+    pub fn may_be_evened(&self) -> bool {
+        /// The most that computation may be made longer, as a multiple.
+        const MOST: f64 = 4.0;
+        let computes = |(rank, factor): (&RankProgram, f64)| rank.compute() > 0 && factor <= MOST;
+        self.ranks.iter().zip(self.even_load()).all(computes)
+    }
+
     /// The first part of each thread, about `steps` together. Waits whose partners are cut off never end.
     pub fn beginning(&self, steps: usize) -> Program {
         let all = self.steps();
@@ -372,7 +381,10 @@ impl<'a> Builder<'a> {
                 let duration = self.rank.other_calls[index].duration;
                 let number = self.rank.calls.len() as u32 + item.index;
                 let (waited, _) = self.probed(item.index);
-                Made { cost: duration - waited, ..Made::as_recorded(Action::Other(number), duration) }
+                Made {
+                    cost: duration - waited,
+                    ..Made::as_recorded(Action::Other(number), duration)
+                }
             }
             ItemKind::Call => self.completing(item),
         }

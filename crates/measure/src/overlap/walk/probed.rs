@@ -3,10 +3,10 @@
 
 use super::super::sums::BlockingSums;
 use super::Walk;
+use crate::overlap::exposure::Starved;
 use crate::overlap::exposure::{Exposure, ExposureBounds};
 use crate::overlap::side::Culprit;
 use crate::overlap::witness::{Awaited, Waited, Witness};
-use crate::overlap::exposure::Starved;
 use lapscope_trace::{Half, Probe, NONE};
 
 impl<W: Witness> Walk<'_, W> {

@@ -106,7 +106,7 @@ impl<'a> Combiner<'a> {
         rank.other_calls = rows.other_calls;
         rank.threads = rows.threads;
         rank.observations = rows.observations;
-        rank.probes = rows.probes;
+        rank.message_waits = rows.message_waits;
         rank.vain_probes = rows.vain_probes;
         rank.presence = rows.presence;
         rank.starvation = Starvation::new(rows.starved);
@@ -239,7 +239,7 @@ impl RankTrace {
         for call in &mut self.other_calls {
             call.begin = correct(call.begin);
         }
-        for probe in &mut self.probes {
+        for probe in &mut self.message_waits {
             probe.begin = correct(probe.begin);
         }
         for left_out in &mut self.left_out {

@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::marks::read_marks;
+use super::message_waits::VainProbes;
 use super::operation::RequestEnd;
 use super::presence::Presence;
-use super::probes::VainProbes;
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
 use super::rows::{
@@ -318,7 +318,7 @@ impl FileTrace {
                 operation: operations.len() as u32,
                 is_blocking,
                 is_endpoint: is_blocking || call.role == "POST",
-                is_probe: call.role == "PROBE" && operation.kind == Kind::Recv,
+                waits_for_message: waits_for_message(call, &operation),
             };
             let id = row.get(0)?;
             places.receives.extend(operation.receive.map(|receive| (id, receive)));
@@ -342,6 +342,11 @@ fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
         _ => return call.makes_together() && operation.communicator_id.is_some(),
     };
     communicates && call.role == "BLOCK" && call.counted
+}
+
+/// Whether it waits for a message and communicates nothing: a probe, or what waits for buffered sends.
+fn waits_for_message(call: &CallName, operation: &FileOperation) -> bool {
+    (call.role == "PROBE" && operation.kind == Kind::Recv) || call.drains_buffers()
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<Communicators> {

@@ -19,12 +19,12 @@ mod line;
 pub mod made_up;
 mod marks;
 pub mod matching;
+pub mod message_waits;
 pub mod operation;
 mod packed;
 mod paired;
 mod past;
 pub mod presence;
-pub mod probes;
 pub mod problem;
 pub mod processors;
 mod read;
@@ -59,11 +59,11 @@ pub use file::Depth;
 pub use left_out::LeftOut;
 pub use marks::Mark;
 pub use matching::Matching;
+pub use message_waits::{MessageWait, VainProbes};
 pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
 pub use past::Past;
 pub use presence::Presence;
-pub use probes::{Probe, VainProbes};
 pub use read::{ReadProgress, WithSinks};
 pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
@@ -134,7 +134,7 @@ pub struct RankTrace {
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// Those that found a message, and the sums of those that did not.
-    pub probes: Vec<Probe>,
+    pub message_waits: Vec<MessageWait>,
     pub vain_probes: Vec<VainProbes>,
     pub presence: Presence,
     pub starvation: Starvation,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::Communicators;
 use super::marks::RankMarks;
+use super::message_waits::{MessageWait, VainProbes};
 use super::presence::Presence;
-use super::probes::{Probe, VainProbes};
 use super::rows::FileOperation;
 use super::rows::RankRows;
 use super::{Detail, LeftOut, Starved};
@@ -21,7 +21,7 @@ struct Small {
     operations: Vec<FileOperation>,
     starved: Vec<Starved>,
     observations: Vec<Observation>,
-    probes: Vec<Probe>,
+    message_waits: Vec<MessageWait>,
     vain_probes: Vec<VainProbes>,
     left_out: Vec<LeftOut>,
     detail: Vec<Detail>,
@@ -50,7 +50,7 @@ pub(super) fn write(
         operations: rows.operations.clone(),
         starved: rows.starved.clone(),
         observations: rows.observations.clone(),
-        probes: rows.probes.clone(),
+        message_waits: rows.message_waits.clone(),
         vain_probes: rows.vain_probes.clone(),
         left_out: rows.left_out.clone(),
         detail: rows.detail.clone(),
@@ -119,7 +119,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
     let rows = RankRows {
         operations: small.operations,
         observations: small.observations,
-        probes: small.probes,
+        message_waits: small.message_waits,
         vain_probes: small.vain_probes,
         left_out: small.left_out,
         detail: small.detail,

@@ -241,7 +241,11 @@ impl<'a> Gatherer<'a> {
         let operation = waited_for.half.operation;
         let sends = operation.direction == Direction::Send;
         let (finding, partner) = match waited_for.awaited {
-            _ if sends && !operation.is_request && !self.also_receives(operation) => {
+            _ if sends
+                && !operation.is_request
+                && !self.also_receives(operation)
+                && waited_for.at.is_none() =>
+            {
                 (Finding::Blocking(waiting), None)
             }
             Awaited::Partner(partner) if sends && operation.is_request => {

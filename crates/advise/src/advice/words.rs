@@ -376,6 +376,7 @@ fn nonblocking(place: &CallSite, collective: bool) -> String {
     match place.transfers {
         Some(Transfers::Both) => "MPI_Irecv and MPI_Isend".to_owned(),
         Some(Transfers::Receive) => "MPI_Irecv".to_owned(),
+        _ if place.call.ends_with("robe") => "MPI_Irecv".to_owned(),
         _ => nonblocking_send(place),
     }
 }

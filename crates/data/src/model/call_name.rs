@@ -102,6 +102,11 @@ impl CallName {
         self.role == "MANAGE" && self.family == "COMMUNICATOR" && self.gathers().is_some()
     }
 
+    /// Whether it waits until buffered sends have been taken, as MPI_Buffer_detach: it names no message (MPI-4.1 3.6).
+    pub fn drains_buffers(&self) -> bool {
+        self.role == "BLOCK" && self.family == "POINT_TO_POINT" && self.transfers.is_none()
+    }
+
     /// What it waits for at ranks that it does not name, as part of a window's epoch.
     pub fn epoch(&self) -> Option<Epoch> {
         match self.blocking.strip_prefix("MPI_Win_").filter(|_| self.role == "BLOCK")? {

@@ -1,7 +1,8 @@
 //! Goes through the requests of one rank, completing call by completing call.
 
+mod beside;
+mod message_waits;
 mod polled;
-mod probed;
 
 use rustc_hash::FxHashMap;
 
@@ -39,6 +40,8 @@ pub(super) struct Walk<'a, W> {
     common: CommonWindow,
     /// Tests until then belong to a loop that was looked at.
     polled_until: i64,
+    /// See [`beside`].
+    begins: Vec<i64>,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -78,6 +81,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             requests: Vec::new(),
             common: CommonWindow::default(),
             polled_until: i64::MIN,
+            begins: beside::begins(&trace.ranks[rank]),
         }
     }
 
@@ -124,7 +128,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         if !members.is_empty() {
             self.add_call(&members);
         }
-        self.add_probes();
+        self.add_message_waits();
         let is_counted = |call: &&Call| self.trace.is_counted(self.rank, call.begin);
         let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
         let completing = completing.filter(is_counted);
@@ -223,8 +227,10 @@ impl<'a, W: Witness> Walk<'a, W> {
         }
         let (waited, blamed) = self.lay(group);
         let Waited { exposed, bounds, .. } = waited;
-        self.blame(blamed, &exposed);
-        self.witness.call(&waited);
+        if !self.is_beside_others(call.begin, end) {
+            self.blame(blamed, &exposed);
+            self.witness.call(&waited);
+        }
         let measured = requests.iter().filter(|request| request.is_measured).count();
         let are_all_measured = measured >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_measured {
@@ -293,10 +299,12 @@ impl<'a, W: Witness> Walk<'a, W> {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
         }
-        let (waited, blamed) = self.lay(group);
-        self.blame(blamed, &waited.exposed);
-        self.witness.call(&waited);
-        sums.exposed = waited.exposed;
+        if !self.is_beside_others(begin, group.wait.end) {
+            let (waited, blamed) = self.lay(group);
+            self.blame(blamed, &waited.exposed);
+            self.witness.call(&waited);
+            sums.exposed = waited.exposed;
+        }
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
         let moment = self.moment(begin);

@@ -393,12 +393,12 @@ impl<'a> Builder<'a> {
     /// What one of the other calls, if it is a probe, waited for a message, and the loop of probes before it: the replay waits where
     /// the message is received.
     fn probed(&self, number: u32) -> (i64, i64) {
-        let probes = &self.rank.probes;
+        let probes = &self.rank.message_waits;
         let Ok(at) = probes.binary_search_by_key(&number, |probe| probe.number) else {
             return (0, 0);
         };
         let probe = &probes[at];
-        match probe.receive {
+        match probe.message {
             NONE => (0, 0),
             _ if self.trace.is_look(self.place, probe) => (0, probe.waited),
             _ => (probe.waited, 0),

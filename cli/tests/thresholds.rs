@@ -234,6 +234,6 @@ fn text_and_csv() {
 fn a_run_that_tells_nothing() {
     let directory = small_run();
     let text = answer(directory.path(), &["thresholds", "."]);
-    assert!(text.starts_with("Nothing tells"), "{text}");
+    assert!(text.starts_with("Nothing shows"), "{text}");
     assert!(failure(directory.path(), &["thresholds", "nowhere"]).contains("nowhere"));
 }

@@ -121,7 +121,7 @@ pub fn bounds(
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
         ideal_network_ns: moved(&ideal_network()),
-        balanced_load_ns: predicted(&balanced_load()),
+        balanced_load_ns: predicted(&balanced_load()).filter(|_| program.may_be_evened()),
         rests_on_waits: fitted.rests_on_waits(),
         hands_out_work: hands_out_work(trace),
     };

@@ -162,6 +162,7 @@ fn calls() -> Vec<CallName> {
         all("MPI_Allreduce", Needs::All),
         all("MPI_Bcast", Needs::Root),
         all("MPI_Reduce", Needs::AllAtRoot),
+        CallName { role: "BLOCK".into(), ..of("POINT_TO_POINT", "MPI_Buffer_detach") },
         of("COMMUNICATOR", "MPI_Comm_dup"),
         of("WINDOW", "MPI_Win_fence"),
         of("WINDOW", "MPI_Win_lock"),

@@ -112,6 +112,12 @@ impl Messages {
             .filter(|(_, flow)| flow.unmatched() > 0)
     }
 
+    /// Lanes from a rank that have messages which no receive is for.
+    pub fn unmatched_from(&self, sender: Rank) -> impl Iterator<Item = &(LaneKey, Flow)> {
+        let is_from = move |key: &LaneKey| (key.world, key.sender) == (sender.world, sender.number);
+        self.lanes.iter().filter(move |(key, flow)| is_from(key) && flow.unmatched() > 0)
+    }
+
     /// Whether a rank has received before what it waits for now.
     pub fn has_used(&self, receiver: Rank, wanted: &OpenOperation) -> bool {
         let begin = (receiver.world, receiver.number, wanted.communicator);

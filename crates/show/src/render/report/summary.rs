@@ -249,16 +249,18 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             } else {
                 ""
             };
-            format!("{}.{besides}", by_even_work(advice))
+            format!("{}.{besides}", by_even_work(advice, report.summary.exposed_share))
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),
     }
 }
 
-fn by_even_work(advice: &Advice) -> String {
-    let most = advice.win_at_most();
+/// Never more than is exposed: what loops of tests pass between these is waiting, too, and is not counted as such.
+fn by_even_work(advice: &Advice, exposed_share: f64) -> String {
+    let most = advice.win_at_most().min(exposed_share);
     match advice.replay {
         Some(Replay { is_gain: true, gain, .. }) => {
+            let gain = gain.min(exposed_share);
             let why = match most > gain {
                 true => "the less if all work of a rank changes alike",
                 false => "replayed",

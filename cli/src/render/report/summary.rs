@@ -34,6 +34,7 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
     if let Some(relies) = &report.relies_on_buffering {
         lines.push(("Unsafe", capitalized(&relies.says)));
     }
+    lines.extend(report.buffering_not_known.iter().map(|says| ("Buffering", capitalized(says))));
     lines
 }
 

@@ -48,7 +48,7 @@ pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Re
             writeln!(out, "{}", style.wrap(note, "  ", "    "))?;
         }
     }
-    super::advice::write(out, &answer.advice, style)?;
+    super::advice::write(out, &answer.advice, None, style)?;
     match &answer.directory {
         Some(directory) => {
             let text = format!("The runs are in {}", directory.display());

@@ -254,10 +254,11 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
 fn by_even_work(advice: &Advice) -> String {
     let most = advice.win_at_most();
     match advice.replay {
-        Some(Replay { is_gain: true, gain, .. }) => {
-            let why = match most > gain {
-                true => "the less if all work of a rank changes alike",
-                false => "replayed",
+        Some(Replay { is_gain: true, gain, of_region, .. }) => {
+            let why = match (most > gain, of_region) {
+                (true, true) => "the less if only that between the two calls changes",
+                (true, false) => "the less if all work of a rank changes alike",
+                (false, _) => "replayed",
             };
             let gain = percent_range(gain, most);
             format!("{gain} of the run time, by even work alone ({why})")

@@ -31,6 +31,9 @@ pub struct ReliesOnBuffering {
     pub waits_from_bytes: Option<u64>,
     /// One sentence, and the cure.
     pub says: String,
+    /// Of each in the circle, whether it waits for its own message to be received.
+    #[serde(skip)]
+    pub sends: Vec<bool>,
 }
 
 /// MPI keeps no message. How messages move decides nothing here, so they do by the protocol with the fewest events: of ten thousand
@@ -68,8 +71,9 @@ pub fn relies_on_buffering(
 ) -> BufferingFinding {
     let found = standstill(trace, outcome).map(|found| found.reason);
     let Some(Reason::Circle(circle)) = found else { return BufferingFinding::default() };
-    let kept = circle.iter().filter_map(|waiting| kept(trace, waiting)).min_by_key(|kept| kept.0);
-    let Some((least, locality)) = kept else { return BufferingFinding::default() };
+    let sent: Vec<_> = circle.iter().map(|waiting| kept(trace, waiting)).collect();
+    let least = sent.iter().flatten().min_by_key(|(bytes, _)| *bytes);
+    let Some(&(least, locality)) = least else { return BufferingFinding::default() };
     let named = NamedSites { trace, names, length: Default::default() };
     let mut teller = Teller { trace, named };
     let cycle: Vec<Blocked> = circle.iter().map(|waiting| teller.blocked(waiting)).collect();
@@ -79,7 +83,9 @@ pub fn relies_on_buffering(
     }
     let waits_from = waits_from(thresholds, locality).filter(|&from| from > least);
     let says = sentence(&teller, &circle, &cycle, (least, waits_from));
-    let relies = ReliesOnBuffering { cycle, bytes: least, waits_from_bytes: waits_from, says };
+    let sends = sent.iter().map(Option::is_some).collect();
+    let relies =
+        ReliesOnBuffering { cycle, bytes: least, waits_from_bytes: waits_from, says, sends };
     BufferingFinding { relies: Some(relies), not_known: None }
 }
 

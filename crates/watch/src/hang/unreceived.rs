@@ -53,20 +53,20 @@ pub fn notes(job: &Job<'_>, all: &[Unreceived]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hang::made::{before, job as made_job, Made};
+    use crate::hang::made::{before, job as made_job, Does};
 
     #[test]
     fn what_no_receive_is_for_is_counted_at_its_receiver() {
         let mut after = made_job(3);
-        after.ranks[0].history.sent = vec![sent(1, 5, 7), sent(2, 5, 1)];
-        after.ranks[1].history.received = vec![received(0, 5, 3)];
-        after.ranks[2].history.received = vec![received(0, 5, 1)];
+        after.sent(0, 1, 5, 7);
+        after.sent(0, 2, 5, 1);
+        after.received(1, 0, 5, 3);
+        after.received(2, 0, 5, 1);
         let earlier = before(&after);
         let job = Job::new(&earlier, &after);
         let all = find(&job, &Messages::match_open(&job));
         let ranks = [0, 1].map(Rank::of_first_world);
-        let expected =
-            Unreceived { rank: ranks[1], messages: 4, bytes: 32, from: vec![ranks[0]] };
+        let expected = Unreceived { rank: ranks[1], messages: 4, bytes: 32, from: vec![ranks[0]] };
         assert_eq!(all, [expected]);
         assert_eq!(
             notes(&job, &all),

@@ -23,7 +23,7 @@ impl SiteList {
 
     /// As the values of an option, with its name between them.
     pub fn options(&self, name: &str) -> Option<String> {
-        let quoted: Vec<String> = self.0.iter().map(|site| quote(site)).collect();
+        let quoted: Vec<String> = self.0.iter().map(quote).collect();
         (!quoted.is_empty()).then(|| quoted.join(&format!(" --{name} ")))
     }
 }

@@ -138,7 +138,8 @@ fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
     })
 }
 
-fn hands_out_work(trace: &Trace) -> bool {
+/// Whether ranks fetch from a counter in a window.
+pub(super) fn hands_out_work(trace: &Trace) -> bool {
     let operations = || trace.ranks.iter().flat_map(|rank| &rank.operations);
     let is_fetch = |name: &str| matches!(name, "MPI_Fetch_and_op" | "MPI_Compare_and_swap");
     operations()

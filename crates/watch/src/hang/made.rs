@@ -264,5 +264,6 @@ impl Does for JobState {
 }
 
 fn lane(peer_world: i64, tag: i64, count: u64) -> Lane {
-    Lane { communicator: 0, peer_world, tag, is_partitioned: false, count, bytes: 8 }
+    let (bytes, all_bytes) = (8, 8 * count);
+    Lane { communicator: 0, peer_world, tag, is_partitioned: false, count, bytes, all_bytes }
 }

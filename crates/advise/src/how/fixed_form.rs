@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn lines_are_broken_behind_commas_and_comments_stand_alone() {
         let long =
-            format!("  call MPI_Irecv({}, ierr) ! wait here", vec!["argument"; 8].join(", "));
+            format!("  call MPI_Irecv({}, ierr) ! wait here", ["argument"; 8].join(", "));
         let fixed = rewrite(&long);
         let lines: Vec<&str> = fixed.lines().collect();
         assert_eq!(lines[0], "! wait here");

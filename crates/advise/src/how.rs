@@ -1,8 +1,9 @@
 //! Cures as code: how a piece of advice looks in the program, before and after, in the language of the file that it names. The
 //! templates lie beside this file; the tests compile and run them.
 
-use crate::advice::{Advice, CallSite, Cure};
+use crate::advice::{line_in_words, Advice, CallSite, Cure};
 use lapscope_data::model::Nanos;
+use lapscope_data::text::units::percent;
 
 /// In what a program is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,15 @@ impl Language {
         }
     }
 
+    /// Behind a line of code.
+    fn comment(self, text: &str) -> String {
+        match self {
+            Language::C => format!(" /* {text} */"),
+            Language::Fortran => format!(" ! {text}"),
+            Language::Python => format!("  # {text}"),
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Language::C => "C",
@@ -66,12 +76,17 @@ pub fn snippet(advice: &Advice) -> Option<Snippet> {
     let file = first.site.as_ref().and_then(|site| site.file.as_deref()).unwrap_or_default();
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
-    Some(fill(key, Language::of_file(file), [&place(first), &place(last)], interval))
+    let line = advice.computes.as_ref().and_then(|computes| computes.found.lines.first());
+    let line = line.map(|line| {
+        format!("{}: {} of that computation", line_in_words(line), percent(line.share))
+    });
+    let language = Language::of_file(file);
+    Some(fill(key, language, [&place(first), &place(last)], line.as_deref(), interval))
 }
 
 /// The cure by its key in the templates, with nothing of a program in it.
 pub fn template(key: &str, language: Language) -> Snippet {
-    fill(key, language, ["the post", "the wait"], interval(None))
+    fill(key, language, ["the post", "the wait"], None, interval(None))
 }
 
 /// Seconds between two tests: some ten in a transfer, and no more often than costs nothing.
@@ -87,7 +102,14 @@ fn place(site: &CallSite) -> String {
     format!("{}{}", site.call, place.unwrap_or_default())
 }
 
-fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -> Snippet {
+/// `line`: where the program computes, as far as that is known.
+fn fill(
+    key: &str,
+    language: Language,
+    [post, wait]: [&str; 2],
+    line: Option<&str>,
+    interval: f64,
+) -> Snippet {
     let (_, text) = TEMPLATES.iter().find(|(known, _)| *known == language).expect("one of three");
     let part = |which: &str| {
         let heading = format!("== {key}: {which}");
@@ -95,7 +117,9 @@ fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -
         let lines: Vec<&str> = lines.take_while(|line| !line.contains("== ")).collect();
         let text = lines.join("\n");
         let seconds = format!("{interval:.1e}");
-        text.replace("@post", post).replace("@wait", wait).replace("@interval", &seconds)
+        let line = line.map(|line| language.comment(line)).unwrap_or_default();
+        let text = text.replace(" @line", &line).replace("@interval", &seconds);
+        text.replace("@post", post).replace("@wait", wait)
     };
     Snippet { language, before: part("before"), after: part("after") }
 }

@@ -20,6 +20,8 @@ pub struct SchemaTable {
     /// The primary key, where no column is of the kind `key`.
     pub key: Vec<String>,
     pub is_checked_as_read: bool,
+    /// Files from before it was lack it.
+    pub is_later: bool,
     pub comment: String,
     pub columns: Vec<SchemaColumn>,
     line: usize,
@@ -150,6 +152,7 @@ fn table(text: &str, line: usize) -> Result<SchemaTable, String> {
     for clause in clauses {
         match clause.split_once(' ') {
             Some(("key", columns)) => table.key = columns.split(' ').map(str::to_owned).collect(),
+            _ if clause == "later" => table.is_later = true,
             _ if clause == "checked as read" => table.is_checked_as_read = true,
             _ => return Err(format!("unknown clause {clause}")),
         }

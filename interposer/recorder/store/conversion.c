@@ -423,8 +423,13 @@ static void take_tally(struct conversion *c, const struct spool_part *part)
     size_t count;
     const struct spool_tally *tally = spool_tally_entries(part, &count);
     for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables->failed; i++) {
-        if (!tally_is_sound(&tally[i]))
+        int is_sample = tally[i].reason == SPOOL_TALLY_SAMPLE, is_sound = is_sample || tally_is_sound(&tally[i]);
+        if (is_sample)
+            is_sound = store_sample(c->tables, &c->definitions, (const struct spool_sample *)&tally[i]);
+        if (!is_sound)
             spool_file_damaged(c->file, &tally[i]);
+        else if (is_sample)
+            continue;
         else if (tally[i].reason == SPOOL_TALLY_INJECTION)
             store_injection(c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
         else

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use super::table::{Align, Cell, Table};
 use lapscope_advise::advice::line_in_words;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent};
@@ -17,14 +16,10 @@ use lapscope_report::report::Report;
 pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let Some(profile) = &report.profile else { return Ok(()) };
     writeln!(out, "\n{}", style.headed_dimly("COMPUTATION", &note(profile)))?;
-    if !profile.outside.lines.is_empty() {
-        let columns = [("share", Align::Right), ("samples", Align::Right), ("line", Align::Left)];
-        let mut table = Table::new(&columns);
-        for line in &profile.outside.lines {
-            let cells = [percent(line.share), count(line.samples), line_in_words(line)];
-            table.row(cells.map(Cell::from).to_vec(), None);
-        }
-        table.write(out, style)?;
+    for line in &profile.outside.lines {
+        let head = format!("  {:>7}  ", percent(line.share));
+        let indent = " ".repeat(head.len());
+        writeln!(out, "{}", style.wrap(&line_in_words(line), &head, &indent))?;
     }
     for line in sentences(profile, report.ranks.len()) {
         writeln!(out, "{}", style.wrap(&line, "  ", "  "))?;

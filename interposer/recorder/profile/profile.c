@@ -215,7 +215,7 @@ static void take_others(struct profile *profile, const struct posts *posts, uint
         take(profile, state.others[i], posts, SPOOL_SAMPLED_OTHER);
     if (now >= state.next_look) {
         unsigned tasks = tasks_count();
-        if (tasks != state.tasks)
+        if (tasks != state.tasks && !sampler_uses_signal())
             look_for_tasks();
         state.tasks = tasks;
         state.next_look = now + state.new_tasks;

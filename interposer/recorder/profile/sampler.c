@@ -7,10 +7,6 @@
 #include "../base/cpu_timer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -128,13 +124,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (sampler < samplers || sampler >= samplers + MOST_SAMPLERS || sampler->clock != SAMPLER_CPUTIME ||
         sampler->tid != (pid_t)syscall(SYS_gettid))
         return;
+    set_timer(sampler);
     if (sampler->head - __atomic_load_n(&sampler->read, __ATOMIC_ACQUIRE) < NOTES) {
         sampler->noted[sampler->head % NOTES] = address_in(context);
         __atomic_store_n(&sampler->head, sampler->head + 1, __ATOMIC_RELEASE);
     } else {
         sampler->lost++;
     }
-    set_timer(sampler);
     errno = saved_errno;
 }
 
@@ -154,30 +150,25 @@ static int is_ours(const struct sigaction *now)
     return now->sa_flags & SA_SIGINFO && now->sa_sigaction == on_signal;
 }
 
+/* No signal is held back meanwhile: one of the program's would else be given to a thread that it is not meant for. Its handler
+ * may jump out of ours. */
 static int install_handler(void)
 {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sigfillset(&action.sa_mask);
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_NODEFER};
     return sigaction(signal_number(), &action, &action_before) == 0;
 }
 
-/* Whether a thread blocks the signal (proc(5), SigBlk): then it would lie there, for the thread to find. */
-static int is_blocked(pid_t tid)
+/* Then it would lie there, for the thread to find. */
+static int is_blocked(void)
 {
-    char path[64], text[2048];
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[length > 0 ? length : 0] = '\0';
-    const char *line = strstr(text, "SigBlk:");
-    return !line || strtoull(line + strlen("SigBlk:"), NULL, 16) >> (signal_number() - 1) & 1;
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, signal_number());
 }
 
+/* Nothing is sent to threads that never call MPI: what their stacks have room for is not known. */
 static int open_timer(struct sampler *sampler)
 {
-    if (!signal_is(is_ours) || is_blocked(sampler->tid))
+    if (sampler->tid != (pid_t)syscall(SYS_gettid) || !signal_is(is_ours) || is_blocked())
         return 0;
     if (!sampler->noted)
         sampler->noted = arena_alloc(NOTES * sizeof *sampler->noted);

@@ -186,6 +186,27 @@ fn watched_in_full() {
     torture(cases(&programs(), |_, _, _| &[Mode::Reach, Mode::ReachAndTimer]));
 }
 
+#[test]
+#[ignore = "ten minutes"]
+fn sampled_in_full() {
+    const MODES: &[Mode] = &[Mode::Sample, Mode::SampleBySignal, Mode::SampleAndTimer];
+    torture(cases(&programs(), |_, _, _| MODES));
+}
+
+/// Programs with signals, timers and stacks of their own, and system calls that are not to be cut short, while a signal takes samples.
+#[test]
+fn sampled_by_signal() {
+    let mut findings = Findings::default();
+    for (turn, program) in ["signals", "eintr", "sigwait", "stacks"].into_iter().enumerate() {
+        for mpi in share!(turn, mpi::debian()) {
+            let run = |mode| Run::new(mpi, program, mode).rounds(FEW);
+            let bare = run(None).bare().expect("no program in Fortran");
+            findings.check(&run(Some(Mode::SampleBySignal)), &bare);
+        }
+    }
+    findings.assert();
+}
+
 /// An allocator that is known by no name, which notices when it is entered from within itself.
 #[test]
 fn allocator_of_another_library() {

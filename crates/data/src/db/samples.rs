@@ -68,3 +68,29 @@ pub fn read_sample_posts(database: &Database) -> rusqlite::Result<Vec<SamplePost
         Ok(SamplePost { sample_id: row.get(0)?, call_id: row.get(1)?, call_path_id: row.get(2)? })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use lapscope_fixture::{full, SECOND_TOUCH};
+
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let directory = tempfile::tempdir().unwrap();
+        full::write(directory.path());
+        let database = Database::open(&directory.path().join("rank-0.db")).unwrap();
+        assert!(was_asked_to_sample(&database).unwrap());
+        let samplers = read_samplers(&database).unwrap();
+        assert_eq!((samplers[0].rate_hz, samplers[0].problem.as_deref()), (199, None));
+        let samples = read_samples(&database).unwrap();
+        let counts: Vec<_> = samples.iter().map(|it| (it.count, it.thread)).collect();
+        let (caller, other) = (SampledThread::Caller, SampledThread::Other);
+        assert_eq!(counts, [(80, caller), (40, caller), (240, other), (1, caller)]);
+        assert_eq!(samples[0].instruction_id, SECOND_TOUCH);
+        let posts = read_sample_posts(&database).unwrap();
+        let paths: Vec<_> = posts.iter().map(|it| (it.sample_id, it.call_path_id)).collect();
+        assert_eq!(paths[..3], [(1, Some(1)), (1, Some(2)), (2, Some(1))]);
+        assert_eq!(paths.len(), 6, "the last sample has none");
+    }
+}

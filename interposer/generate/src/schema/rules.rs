@@ -64,5 +64,6 @@ mod tests {
             assert!(small.contains(said), "{said}\n{made}");
         }
         assert!(big.contains("(\"call\", &[\n(\"id\", Key),"), "{made}");
+        assert!(big.contains("LATER_TABLES: &[&str] = &[\"pair\"];"), "{made}");
     }
 }

@@ -15,8 +15,8 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite, Cure,
-    Limit, OrCopy, OrTest, UnevenAdvice,
+    profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite,
+    Cure, Limit, OrCopy, OrTest, UnevenAdvice,
 };
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
@@ -68,6 +68,7 @@ impl Gathered {
                 .then(a.cure.cmp(&b.cure))
         });
         uneven::say_once(&mut advice);
+        profile::say_how(&mut advice, setting.samples);
         advice
     }
 }
@@ -251,6 +252,7 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            computes: None,
             uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
@@ -274,6 +276,13 @@ impl Judge<'_> {
             bytes: advice.evidence.max_bytes,
             sentence: words::or_copy(advice.evidence.max_bytes),
         });
+        // of another cure it is others that would test, wherever they are
+        let (posts, ranks) = match (cure, sums.test_instead()) {
+            (Cure::Test, _) => (sums.posts.keys().copied().collect(), &advice.change_ranks[..]),
+            (_, region) => (region.map(|(post, _)| post).into_iter().collect::<Vec<_>>(), &[][..]),
+        };
+        let (samples, places) = (self.setting.samples, &self.trace.places);
+        advice.computes = profile::while_posted(samples, &posts, ranks, places, self.names);
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,

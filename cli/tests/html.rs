@@ -15,7 +15,7 @@ use predicates::str::contains;
 use rusqlite::Connection;
 use serde_json::Value;
 
-fn page(directory: &Path, more: &[&str]) -> String {
+pub fn page(directory: &Path, more: &[&str]) -> String {
     let arguments = [&["html", ".", "-o", "page.html"], more].concat();
     command(directory, &arguments).assert().success();
     std::fs::read_to_string(directory.join("page.html")).unwrap()

@@ -18,6 +18,7 @@ use lapscope_measure::left_over::LeftOver;
 use lapscope_measure::overlap::loops::TestLoop;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
 use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
+use lapscope_measure::profile::Profile;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reference::ReferenceSource;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
@@ -84,6 +85,8 @@ pub struct Report {
     pub buffering_not_known: Option<String>,
     /// What moves while ranks compute, where that was measured and advice was asked for.
     pub progress: Option<MeasuredProgress>,
+    /// Where the program computes; `None`: no samples were taken.
+    pub profile: Option<Profile>,
     /// That it takes too long.
     #[serde(skip)]
     pub is_too_large_to_replay: bool,
@@ -119,6 +122,7 @@ pub struct InDetail {
     pub buffering: BufferingFinding,
     pub is_too_large_to_replay: bool,
     pub progress: Option<MeasuredProgress>,
+    pub profile: Option<Profile>,
     pub advice: Vec<Advice>,
 }
 
@@ -247,6 +251,7 @@ impl Report {
             buffering_not_known: detail.buffering.not_known,
             is_too_large_to_replay: detail.is_too_large_to_replay,
             progress: detail.progress,
+            profile: detail.profile,
             advice: detail.advice,
         };
         (report, detail.overlap)

@@ -33,6 +33,7 @@ mod read;
 pub mod roster;
 mod row;
 mod rows;
+pub mod samples;
 pub mod script;
 pub mod starvation;
 pub mod stats;

@@ -15,8 +15,8 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite, Cure,
-    Limit, OrCopy, OrTest, UnevenAdvice,
+    profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite,
+    Cure, Limit, OrCopy, OrTest, UnevenAdvice,
 };
 use crate::starved::crowded_first;
 use lapscope_data::model::{Nanos, Rank, RankInfo};
@@ -71,6 +71,7 @@ impl Gathered {
                 .then(a.cure.cmp(&b.cure))
         });
         uneven::say_once(&mut advice);
+        profile::say_how(&mut advice, setting.samples);
         advice
     }
 }
@@ -264,6 +265,7 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            computes: None,
             uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
@@ -291,6 +293,13 @@ impl Judge<'_> {
             bytes: advice.evidence.max_bytes,
             sentence: words::or_copy(advice.evidence.max_bytes),
         });
+        // of another cure it is others that would test, wherever they are
+        let (posts, ranks) = match (cure, sums.test_instead()) {
+            (Cure::Test, _) => (sums.posts.keys().copied().collect(), &advice.change_ranks[..]),
+            (_, region) => (region.map(|(post, _)| post).into_iter().collect::<Vec<_>>(), &[][..]),
+        };
+        let (samples, places) = (self.setting.samples, &self.trace.places);
+        advice.computes = profile::while_posted(samples, &posts, ranks, places, self.names);
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,

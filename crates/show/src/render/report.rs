@@ -71,6 +71,7 @@ pub fn write(
     if asked.how {
         super::advice::write_code(out, report, style)?;
     }
+    super::profile::write(out, report, style)?;
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
     super::unexpected::write(out, report, style)?;

@@ -308,6 +308,12 @@ impl Advice {
             && self.replay.is_some_and(|replay| !replay.is_gain && would_show(replay))
     }
 
+    /// Whether it says that ranks come late from more work than others have.
+    pub fn says_uneven_work(&self) -> bool {
+        let computing = self.evidence.late_partner_outside;
+        self.cure == Cure::PartnerLate && computing.is_some_and(|computing| computing >= 0.5)
+    }
+
     /// Whether one rank or another has more to do, so that less depends on it the less often they meet.
     pub fn is_by_turns(&self) -> bool {
         self.uneven.as_ref().is_some_and(|uneven| uneven.pattern == UnevenPattern::ByTurns)

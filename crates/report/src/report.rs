@@ -15,6 +15,7 @@ use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::left_over::LeftOver;
+use lapscope_measure::overlap::loops::TestLoop;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
 use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
 use lapscope_measure::profile::Profile;
@@ -103,6 +104,7 @@ pub struct OverlapSummary {
     pub kinds: Vec<overlap::groups::KindRow>,
     pub blocking: BlockingNumbers,
     pub polling: BlockingNumbers,
+    pub test_loops: Vec<TestLoop>,
 }
 
 /// What only a run that was read request by request tells.
@@ -288,6 +290,7 @@ impl OverlapSummary {
             kinds: overlap.kinds.clone(),
             blocking: overlap.blocking.totals,
             polling: overlap.polling,
+            test_loops: overlap.test_loops.clone(),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
-mod bench;
 mod export;
 mod hang;
 mod help;
@@ -21,16 +20,16 @@ mod whatif;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::export::Format;
+use crate::commands::bench::BenchArgs;
 use clap::{Args, Parser, Subcommand};
-use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::{Files, Injection};
 use lapscope_data::model::{Kind, Rank, RequestEnded};
+use lapscope_launch::run::environment::assignment;
+use lapscope_launch::run::{Files, Injection};
+use lapscope_show::format::Format;
 
-pub use bench::BenchArgs;
 pub use export::{
-    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportWhat,
-    Simulator, TimeUnit,
+    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportSqliteArgs,
+    ExportWhat, Simulator, TimeUnit,
 };
 pub use hang::HangArgs;
 pub use help::{described, help_of, parse, unknown_topic, usage_error};
@@ -47,7 +46,7 @@ pub use timelines::TimelineArgs;
 pub use tune::TuneArgs;
 pub use whatif::WhatIfArgs;
 
-/// Of commands that read a run and answer in any format.
+/// Arguments of commands that read a run and answer in any format.
 #[derive(Debug, Args)]
 pub struct ReadArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -57,7 +56,7 @@ pub struct ReadArgs {
     pub format: Format,
 }
 
-/// Of commands that name call sites.
+/// Arguments of commands that name call sites.
 #[derive(Debug, Args)]
 pub struct WrapperArgs {
     /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
@@ -66,7 +65,7 @@ pub struct WrapperArgs {
     pub names: Vec<String>,
 }
 
-/// Of commands that compare with what transfers take undisturbed.
+/// Arguments of commands that compare with what transfers take undisturbed.
 #[derive(Debug, Default, Args)]
 pub struct ReferenceArgs {
     /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
@@ -115,6 +114,7 @@ pub enum Command {
     Html(HtmlArgs),
     Sites(SitesArgs),
     Requests(RequestsArgs),
+    #[command(hide = true)]
     Pending(PendingArgs),
     Live(LiveArgs),
     Hang(HangArgs),
@@ -124,7 +124,8 @@ pub enum Command {
     Reach(ReachArgs),
     Whatif(WhatIfArgs),
     Sql(SqlArgs),
-    Merge(MergeArgs),
+    #[command(hide = true)]
+    Merge(ExportSqliteArgs),
     Recover(RecoverArgs),
     Export(ExportArgs),
     Calibrate(CalibrateArgs),
@@ -132,7 +133,7 @@ pub enum Command {
     Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
-    #[command(name = lapscope_bench::doctor::ASK_COMMAND, hide = true)]
+    #[command(name = lapscope_launch::doctor::ASK_COMMAND, hide = true)]
     AskMpi(AskMpiArgs),
     #[command(hide = true)]
     Part(PartArgs),
@@ -362,12 +363,8 @@ pub struct RequestsArgs {
     pub wrappers: WrapperArgs,
 }
 
-/// What had not ended when the processes did, or has not now: requests, and the calls they are inside of.
+/// What had not ended when the processes did, or has not now: lapscope hang --pending
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  lapscope pending                      of a run that hung or crashed: what each rank was waiting for
-  lapscope pending --ranks 3 runs/a")]
 pub struct PendingArgs {
     #[command(flatten)]
     pub read: ReadArgs,
@@ -399,24 +396,6 @@ pub struct SqlArgs {
 
     #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
-}
-
-/// Put the databases of all ranks into one file of the same schema.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Ids are made unique by adding, for each rank, what the ranks before it used; every row is kept.
-
-Examples:
-  lapscope merge                        the newest run, into <its name>.db
-  lapscope merge runs/a -o a.db && sqlite3 a.db")]
-pub struct MergeArgs {
-    /// Run directory, or several databases [default: the newest lapscope-* here]
-    #[arg(value_name = "RUN")]
-    pub runs: Vec<PathBuf>,
-
-    /// File to write; it must not exist [default: <name of the run directory>.db]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 }
 
 /// Turn the spools that killed ranks left into databases.

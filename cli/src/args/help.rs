@@ -5,11 +5,11 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use lapscope_bench::launch::line::find_executable;
 use lapscope_data::text::say::write_stderr;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, stdout_columns, Style};
 use lapscope_data::text::visible::is_hostile;
+use lapscope_launch::run::line::find_executable;
 
 /// Longer lines are hard to read.
 const MOST_COLUMNS: usize = 120;
@@ -21,10 +21,10 @@ const LEAST_COLUMNS: usize = 30;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Record", &["run", "reach", "recover"]),
     ("Read", &["report", "html", "overlap", "thresholds", "sites", "requests", "diff"]),
-    ("Ask", &["hang", "live", "pending", "whatif"]),
+    ("Ask", &["hang", "live", "whatif"]),
     ("Change", &["tune"]),
     ("Set up", &["doctor", "calibrate", "options", "bench", "help"]),
-    ("Hand over", &["export", "sql", "merge"]),
+    ("Hand over", &["export", "sql"]),
 ];
 
 /// The command line, or the end of the process with what is wrong about it, with help, or with the version.

@@ -12,13 +12,12 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Error, Result};
 
+use super::merge;
 use crate::args::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
 };
 #[cfg(not(feature = "parquet"))]
 use crate::commands::left_out;
-use crate::export::warn_of_data;
-use crate::output;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
@@ -29,6 +28,8 @@ use lapscope_measure::reference::ends;
 use lapscope_predict::goal::{self, Written};
 use lapscope_report::calibration::{self, Calibration, Circumstances};
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn_of_data;
+use lapscope_show::output;
 use lapscope_trace::{Locality, Trace};
 
 /// # Errors
@@ -41,6 +42,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
         ExportWhat::Parquet(args) => return parquet::run(args),
         #[cfg(not(feature = "parquet"))]
         ExportWhat::Parquet(_) => return Err(left_out("export parquet")),
+        ExportWhat::Sqlite(args) => return merge::run(args),
         ExportWhat::Chrome(args) => return timelines::chrome(&args.timeline),
         ExportWhat::Otf2(args) => return timelines::otf2(&args.timeline),
         ExportWhat::Perfetto(args) => return timelines::perfetto(&args.timeline),

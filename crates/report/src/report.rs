@@ -10,6 +10,7 @@ use lapscope_advise::insight::{find_insights, Insight};
 use lapscope_advise::summary::{exposed, Summary};
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
@@ -26,7 +27,7 @@ use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, 
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
-use lapscope_predict::whatif::buffering::ReliesOnBuffering;
+use lapscope_predict::whatif::buffering::{BufferingFinding, ReliesOnBuffering};
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -79,6 +80,8 @@ pub struct Report {
     pub bounds: Option<RunTimeBounds>,
     /// `None`: nothing of it is known to do so, or it was not replayed, as `bounds` says.
     pub relies_on_buffering: Option<ReliesOnBuffering>,
+    /// A sentence on calls of which it is not known whether they do.
+    pub buffering_not_known: Option<String>,
     /// What moves while ranks compute, where that was measured and advice was asked for.
     pub progress: Option<MeasuredProgress>,
     /// Where the program computes; `None`: no samples were taken.
@@ -114,7 +117,7 @@ pub struct InDetail {
     pub left_over: Option<Vec<LeftOver>>,
     pub unexpected: Option<Unexpected>,
     pub bounds: Option<RunTimeBounds>,
-    pub relies_on_buffering: Option<ReliesOnBuffering>,
+    pub buffering: BufferingFinding,
     pub is_too_large_to_replay: bool,
     pub progress: Option<MeasuredProgress>,
     pub profile: Option<Profile>,
@@ -183,6 +186,11 @@ pub struct ReportOptions {
 }
 
 impl Report {
+    /// How what is summed over ranks is shown.
+    pub fn mean(&self) -> MeanOfRanks {
+        MeanOfRanks(self.ranks.len() as u64)
+    }
+
     /// Answers for a run of at least one rank; gives back the overlap, of which it has the totals alone.
     pub fn build(
         run_name: &str,
@@ -237,7 +245,8 @@ impl Report {
             left_over: detail.left_over,
             unexpected: detail.unexpected,
             bounds: detail.bounds,
-            relies_on_buffering: detail.relies_on_buffering,
+            relies_on_buffering: detail.buffering.relies,
+            buffering_not_known: detail.buffering.not_known,
             is_too_large_to_replay: detail.is_too_large_to_replay,
             progress: detail.progress,
             profile: detail.profile,

@@ -65,7 +65,7 @@ pub struct Request {
     pub call: String,
     /// The call that made a persistent request; `None` for others.
     pub init_call: Option<String>,
-    pub kind: String,
+    pub kind: Kind,
     pub bytes: u64,
     pub peer: Option<Rank>,
     pub tag: Option<i64>,
@@ -76,7 +76,7 @@ pub struct Request {
     pub communicator: Option<String>,
     pub ended: Option<String>,
     pub post_begin_ns: Nanos,
-    /// From the return of MPI_Init, as in `lapscope pending`.
+    /// From the return of MPI_Init, as in `lapscope hang --pending`.
     pub post_begin_after_init_ns: Nanos,
     pub post_ns: Nanos,
     pub overlap_window_ns: Option<Nanos>,

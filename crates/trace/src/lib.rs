@@ -9,6 +9,7 @@ pub mod call_paths;
 pub mod clock;
 pub mod collective;
 mod combine;
+mod detail;
 pub mod endpoint;
 mod file;
 pub mod handles;
@@ -19,6 +20,7 @@ mod line;
 pub mod made_up;
 mod marks;
 pub mod matching;
+pub mod message_waits;
 pub mod operation;
 mod packed;
 mod paired;
@@ -26,6 +28,7 @@ mod past;
 pub mod presence;
 pub mod problem;
 pub mod processors;
+pub mod query;
 mod read;
 pub mod roster;
 mod row;
@@ -38,6 +41,7 @@ pub mod stretch;
 pub mod sums;
 pub mod survey;
 pub mod target;
+mod test_counts;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -54,11 +58,13 @@ pub use clock::Clocks;
 pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, CollectiveMembers};
+pub use detail::Detail;
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Depth;
 pub use left_out::LeftOut;
 pub use marks::Mark;
 pub use matching::Matching;
+pub use message_waits::{MessageWait, VainProbes};
 pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
 pub use past::Past;
@@ -68,6 +74,9 @@ pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
 pub use stretch::counted::Stretch;
 pub use threads::Threads;
+
+/// Tests that are further apart than this are looks from within a computation, nanoseconds.
+pub(crate) const WAITING_LOOP: i64 = 20_000;
 
 /// Between which processes a message goes.
 #[derive(
@@ -129,6 +138,9 @@ pub struct RankTrace {
     pub other_calls: Vec<OtherCall>,
     pub threads: Threads,
     pub observations: Vec<Observation>,
+    /// Those that found a message, and the sums of those that did not.
+    pub message_waits: Vec<MessageWait>,
+    pub vain_probes: Vec<VainProbes>,
     pub presence: Presence,
     pub starvation: Starvation,
     /// Messages and collectives that were only summed up.
@@ -147,19 +159,6 @@ pub struct RankTrace {
     line: Option<line::Line>,
 }
 
-/// A slot of time in which a rank recorded rows (table `detail`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Detail {
-    pub slot: i64,
-    /// 0: from the begin of the recording on; k: drawn with probability 4^-k.
-    pub stage: u32,
-    /// Moments as those of endpoints.
-    pub begin: i64,
-    pub end: i64,
-    /// Given up before the slot's end.
-    pub is_cut: bool,
-}
-
 impl RankTrace {
     /// # Panics
     /// Never for the ranks of a [`Trace`] that was read.
@@ -171,14 +170,13 @@ impl RankTrace {
     /// The timestamp from which a loop of tests waited for a request, until the test that completed it; `None`: its tests are too
     /// far apart to be one that waits.
     pub fn polled_since(&self, endpoint: &Endpoint) -> Option<i64> {
-        /// Tests that are further apart than this are looks from within a computation, nanoseconds.
-        const WAITING_LOOP: i64 = 20_000;
         let seen = self.observations.get(endpoint.observed as usize)?;
         let call = self.calls.get(endpoint.call as usize)?;
         let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
             .map(|test| endpoint.begin + test);
-        let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
-        // it may have had no processor between the last two
+        // it may have had no processor between two of them, as after sched_yield
+        let starved = self.starvation.within(first, call.begin);
+        let apart = (call.begin - first - starved) / (seen.unsuccessful_tests.max(1) as i64);
         let since_last = call.begin - last - self.starvation.most_within(last, call.begin);
         (apart <= WAITING_LOOP && since_last <= WAITING_LOOP).then_some(first)
     }
@@ -265,7 +263,7 @@ impl Trace {
         self.focus.as_ref().map_or(true, |focus| focus[place])
     }
 
-    /// Whether some rank kept sums alone from some moment on.
+    /// Whether some rank kept sums alone from some time on.
     pub fn is_summarized(&self) -> bool {
         self.ranks.iter().any(|rank| rank.info().summarized.is_some())
     }

@@ -17,11 +17,11 @@ pub struct CallName {
     pub transfers: Option<Transfers>,
     /// `None` where it neither sends nor is partitioned.
     pub mode: Option<Mode>,
-    /// Whether the bytes of its rows went over in it. Others tell of bytes that are counted in other rows.
+    /// Whether the bytes of its rows went over in it. Others have bytes that are counted in other rows.
     pub counted: bool,
-    /// Of collectives.
+    /// What collectives need.
     pub needs: Option<Needs>,
-    /// Of calls that end requests.
+    /// What calls end that end requests.
     pub completes: Option<Completes>,
     /// The call that does the same and returns when it is done; its own name where there is none.
     pub blocking: String,
@@ -50,6 +50,7 @@ impl CallName {
             (_, "FILE") => Category::Io,
             ("BLOCK", "COLLECTIVE" | "NEIGHBORHOOD") => Category::Collective,
             ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
+            _ if self.makes_together() => Category::Collective,
             _ => Category::Other,
         }
     }
@@ -94,6 +95,16 @@ impl CallName {
     /// Whether it synchronises all members of a window.
     pub fn is_fence(&self) -> bool {
         self.role == "BLOCK" && self.family == "WINDOW" && self.gathers().is_some()
+    }
+
+    /// Whether it makes a communicator, which all members do together: none has it before all have come.
+    pub fn makes_together(&self) -> bool {
+        self.role == "MANAGE" && self.family == "COMMUNICATOR" && self.gathers().is_some()
+    }
+
+    /// Whether it waits until buffered sends have been taken, as MPI_Buffer_detach: it names no message (MPI-4.1 3.6).
+    pub fn drains_buffers(&self) -> bool {
+        self.role == "BLOCK" && self.family == "POINT_TO_POINT" && self.transfers.is_none()
     }
 
     /// What it waits for at ranks that it does not name, as part of a window's epoch.
@@ -174,7 +185,7 @@ words! {
         Synchronous = "synchronous",
         Buffered = "buffered",
         Ready = "ready",
-        /// Of receives, too.
+        /// Receives have it, too.
         Partitioned = "partitioned",
     }
 }

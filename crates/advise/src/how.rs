@@ -131,13 +131,13 @@ pub fn snippet(advice: &Advice) -> Option<Snippet> {
     let first = advice.change.first().unwrap_or(&advice.waiting);
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
+    let place = |it: &CallSite| place(&it.call, it.site.as_ref());
     let line = advice.computes.as_ref().and_then(|computes| computes.found.lines.first());
     let line = line.map(|line| {
         format!("{}: {} of that computation", line_in_words(line), percent(line.share))
     });
-    let place = |it: &CallSite| place(&it.call, it.site.as_ref());
-    let places = [&*place(first), &place(last)];
-    Some(fill(key, language_of(first.site.as_ref()), places, line.as_deref(), interval))
+    let language = language_of(first.site.as_ref());
+    Some(fill(key, language, [&place(first), &place(last)], line.as_deref(), interval))
 }
 
 /// How calls that rely on buffering look without, and what each of these does.
@@ -147,8 +147,8 @@ pub fn without_buffering(relies: &ReliesOnBuffering) -> Vec<(&'static str, Snipp
     let in_one = relies.sends.iter().all(|sends| *sends).then_some(SENDRECV);
     let place = place(&first.call, first.site.as_ref());
     let language = language_of(first.site.as_ref());
-    let places = [&*place, &place];
-    let code = |it: CodedCure| (it.does, fill(it.key, language, places, None, interval(None)));
+    let code =
+        |it: CodedCure| (it.does, fill(it.key, language, [&place, &place], None, interval(None)));
     in_one.into_iter().chain([RECEIVE_FIRST]).map(code).collect()
 }
 

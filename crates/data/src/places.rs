@@ -203,7 +203,8 @@ impl<'p> PlacesOfFile<'p> {
         self.ids?.paths.get(&id).copied()
     }
 
-    /// The instruction of `watch.call_path_id`, `watch.copy_path_id` or `sample.call_path_id`; `None` when the file does not hold it.
+    /// The instruction of `watch.call_path_id`, `watch.copy_path_id` and `sample.call_path_id`; `None` when the file does not hold
+    /// it.
     pub fn instruction(self, id: i64) -> Option<InstructionId> {
         self.ids?.instructions.get(&id).copied()
     }

@@ -191,6 +191,6 @@ fn files_without_the_tables_are_read_as_if_these_were_empty() {
     std::fs::copy(new.path().join("rank-1.db"), old.path().join("rank-1.db")).unwrap();
     let count = ["sql", ".", "SELECT count(*) AS samples FROM sample"];
     assert_eq!(answer(old.path(), &count), answer(new.path(), &count));
-    answer(old.path(), &["merge", ".", "-o", "all.db"]);
+    answer(old.path(), &["export", "sqlite", ".", "-o", "all.db"]);
     assert_eq!(answer(old.path(), &["sql", "all.db", count[2]]), answer(new.path(), &count));
 }

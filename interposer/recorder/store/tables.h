@@ -91,12 +91,9 @@ void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, 
 int store_watch(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                 const struct spool_watch *watch);
 
-void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
-                 const struct spool_tally *tally);
-void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
-                     const struct spool_injection *injection);
-/* Rows of sample and sample_post; returns 0 when it speaks of what the spool does not define. */
-int store_sample(struct store_tables *tables, const struct spool_definitions *definitions, const struct spool_sample *sample);
+/* A row of what an entry of a TALLY chunk is; returns 0 when it speaks of what the spool does not define, or cannot be. */
+int store_entry(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                const struct spool_tally *tally);
 void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row);
 
 #endif

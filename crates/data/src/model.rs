@@ -373,11 +373,12 @@ pub enum Category {
     Outside,
 }
 
-/// A row of `module`, without the load address, which differs from rank to rank.
+/// A row of `module`, without the load address, which differs from rank to rank: an object file, or a Python function, whose
+/// addresses are lines and columns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Module {
     pub path: String,
-    /// Hexadecimal; empty when the file had none.
+    /// Hexadecimal, empty when the file had none; of Python functions `python:` and the name.
     pub build_id: String,
 }
 
@@ -391,6 +392,38 @@ impl Module {
     pub fn is_mpi(&self) -> bool {
         is_mpi_library(&self.path)
     }
+
+    /// The name of the Python function that it is.
+    pub fn python_function(&self) -> Option<&str> {
+        self.build_id.strip_prefix("python:")
+    }
+}
+
+/// Line and column, from 1, that an address of a Python function means; 0: not known.
+pub fn python_place(address: u64) -> (u32, u32) {
+    const COLUMN_BITS: u32 = 12;
+    ((address >> COLUMN_BITS) as u32, (address & ((1 << COLUMN_BITS) - 1)) as u32)
+}
+
+/// Whether a file is of what brings MPI to Python, or of how Python starts what it runs: its lines are no place in the program.
+pub fn is_python_layer(path: &str) -> bool {
+    const LIBRARIES: [&str; 3] = ["libffi.so", "_ctypes.", "_cffi_backend."];
+    const MODULES: [&str; 3] = ["runpy", "threading", "importlib"];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_frozen = |module: &&str| {
+        path.strip_prefix("<frozen ").is_some_and(|frozen| frozen.starts_with(*module))
+    };
+    path.contains("/site-packages/mpi4py/")
+        || path.contains("/dist-packages/mpi4py/")
+        || LIBRARIES.iter().any(|prefix| name.starts_with(prefix))
+        || MODULES.iter().any(|module| is_frozen(module) || is_standard(path, module))
+}
+
+/// Whether a file is that module of Python's own library: `/usr/lib/python3.11/threading.py`.
+fn is_standard(path: &str, module: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let is_module = parts.next().and_then(|name| name.strip_suffix(".py")) == Some(module);
+    is_module && parts.next().is_some_and(|directory| directory.starts_with("python3."))
 }
 
 /// Whether a file's name is that of a library of an MPI implementation, or of lapscope.
@@ -425,11 +458,19 @@ pub fn site_frame(path: &CallPath, modules: &[Module]) -> Option<Frame> {
     path.caller.or_else(|| innermost_own(path, modules).map(|at| path.frames[at]))
 }
 
-/// Which frame calls MPI: the innermost outside of the MPI libraries. `None` of an empty path.
+/// Which frame calls MPI: the innermost outside of the MPI libraries, and of Python's layers where the path has lines of Python.
+/// `None` of an empty path.
 pub fn innermost_own(path: &CallPath, modules: &[Module]) -> Option<usize> {
-    let is_own =
-        |frame: &Frame| frame.module.map_or(true, |module| !modules[module as usize].is_mpi());
-    let own = path.frames.iter().position(is_own);
+    let module = |frame: &Frame| frame.module.map(|module| &modules[module as usize]);
+    let is_line = |frame: &Frame| module(frame).is_some_and(|it| it.python_function().is_some());
+    let is_mpi = |frame: &Frame| module(frame).is_some_and(Module::is_mpi);
+    let is_layer = |frame: &Frame| module(frame).is_some_and(|it| is_python_layer(&it.path));
+    let frames = || path.frames.iter();
+    let line = frames().position(is_line);
+    let own = match line {
+        Some(line) => frames().position(|it| !is_mpi(it) && !is_layer(it)).or(Some(line)),
+        None => frames().position(|it| !is_mpi(it)),
+    };
     own.or((!path.frames.is_empty()).then_some(0))
 }
 
@@ -488,6 +529,32 @@ mod tests {
         let classes: Vec<u8> =
             [0, 1, 2, 3, 4, 1023, 1024, u64::MAX].iter().map(|&n| Bytes(n).size_class()).collect();
         assert_eq!(classes, [0, 1, 2, 2, 3, 10, 11, 64]);
+    }
+
+    #[test]
+    fn a_call_from_python_is_named_by_the_innermost_line_of_the_program() {
+        let module =
+            |path: &str, build_id: &str| Module { path: path.into(), build_id: build_id.into() };
+        let modules = [
+            module("/usr/lib/libmpi.so.40", ""),
+            module("/v/lib/python3.11/site-packages/mpi4py/MPI.so", ""),
+            module("/v/lib/python3.11/site-packages/mpi4py/futures/_core.py", "python:run"),
+            module("/usr/lib/python3.11/threading.py", "python:Thread.run"),
+            module("/home/me/threading.py", "python:run"),
+            module("/home/me/fast.so", ""),
+            module("/usr/lib/libpython3.11.so", ""),
+        ];
+        let own = |frames: &[u32]| {
+            let frame = |&module: &u32| Frame { module: Some(module), address: 0, level: 0 };
+            let frames = frames.iter().map(frame).collect();
+            innermost_own(&CallPath { frames, ..CallPath::default() }, &modules)
+        };
+        assert_eq!(own(&[0, 1, 4]), Some(2));
+        assert_eq!(own(&[0, 1, 5, 4]), Some(2), "an extension that calls mpi4py");
+        assert_eq!(own(&[1, 2, 3]), Some(1), "nothing of the program");
+        assert_eq!(own(&[0, 1, 6]), Some(1), "without lines of Python");
+        assert_eq!(own(&[]), None);
+        assert_eq!(python_place(41 << 12 | 9), (41, 9));
     }
 
     #[test]

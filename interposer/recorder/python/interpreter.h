@@ -1,0 +1,18 @@
+/* The interpreter of this process. */
+#ifndef LAPSCOPE_PYTHON_INTERPRETER_H
+#define LAPSCOPE_PYTHON_INTERPRETER_H
+
+#include "proof.h"
+
+struct python_interpreter {
+    struct python_api api;
+    uintptr_t code_begin, code_end;        /* of the executable or library that it is */
+    uintptr_t eval_begin, eval_end;        /* _PyEval_EvalFrameDefault */
+    uint64_t generation;                   /* higher whenever a known code object died */
+};
+extern struct python_interpreter python_interpreter;
+
+/* A path runs through the code object: its death changes the generation. Callers have read the generation before. */
+void python_interpreter_knows(uintptr_t code);
+
+#endif

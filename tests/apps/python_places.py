@@ -1,4 +1,4 @@
-"""Calls of MPI from lines of Python of every kind. Each is marked with what has to be said of it: `# at NAME`.
+"""Barriers from lines of Python of every kind. Each line is marked with its function and how often it is called: `# at NAME TIMES`.
 
 Prints nothing but what all ranks have in common, so that it is the same with and without lapscope.
 """
@@ -14,12 +14,12 @@ TIMES = 3
 
 
 def two_lines():
-    comm.Barrier()  # at two_lines
-    comm.Barrier()  # at two_lines
+    comm.Barrier()  # at two_lines 3
+    comm.Barrier()  # at two_lines 3
 
 
 def inner():
-    comm.Barrier()  # at inner
+    comm.Barrier()  # at inner 3
 
 
 def outer():
@@ -31,30 +31,30 @@ def outer():
 
 def generator():
     while True:
-        comm.Barrier()  # at generator
+        comm.Barrier()  # at generator 3
         yield
 
 
 async def coroutine():
     await asyncio.sleep(0)
-    comm.Barrier()  # at coroutine
+    comm.Barrier()  # at coroutine 3
 
 
 class Grid:
     def step(self):
-        comm.Barrier()  # at Grid.step
+        comm.Barrier()  # at step 3
 
     def __del__(self):
-        comm.Barrier()  # at Grid.__del__
+        comm.Barrier()  # at __del__ 3
 
 
 def in_thread():
-    comm.Barrier()  # at in_thread
+    comm.Barrier()  # at in_thread 3
 
 
 def compare(a, b):
     """Called by qsort of the C library, which ctypes calls."""
-    comm.Barrier()  # at compare
+    comm.Barrier()  # at compare 3
     return a[0] - b[0]
 
 
@@ -69,10 +69,10 @@ def deep(levels):
     if levels:
         deep(levels - 1)
     else:
-        comm.Barrier()  # at deep
+        comm.Barrier()  # at deep 3
 
 
-shorter = lambda: comm.Barrier()  # at <lambda>
+shorter = lambda: comm.Barrier()  # at <lambda> 3
 
 
 def made_anew():
@@ -84,7 +84,7 @@ def made_anew():
 
 
 def sorted_by_key():
-    return sorted([2, 1], key=lambda number: (comm.Barrier(), number)[1])  # at <lambda>
+    return sorted([2, 1], key=lambda number: (comm.Barrier(), number)[1])  # at <lambda> 6
 
 
 def main():

@@ -47,7 +47,7 @@ fn barriers(database: &Path) -> BTreeMap<Vec<String>, u64> {
         let address: i64 = row.get(3).expect("an address");
         let path = calls.entry(row.get(0).expect("an id")).or_default();
         let Some(function) = build_id.strip_prefix("python:") else {
-            if path.last().is_none_or(|last| last != "native") {
+            if path.last().map_or(true, |last| last != "native") {
                 path.push("native".into());
             }
             continue;

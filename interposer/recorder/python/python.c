@@ -221,7 +221,7 @@ static void prove_it(void)
 
 void python_configure(void)
 {
-    stage = config.python && config.callpath ? LOOKING : DECIDED;
+    stage = config.callpath && config.callpath_python ? LOOKING : DECIDED;
 }
 
 void python_look(void)

@@ -10,7 +10,7 @@ extern int python_is_on;      /* an interpreter was found, and what is known of 
 
 enum { PYTHON_MOST_FRAMES = 128 };
 
-/* Reads LAPSCOPE_PYTHON and LAPSCOPE_CALLPATH_DEPTH. */
+/* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_PYTHON. */
 void python_configure(void);
 
 /* Looks for an interpreter where objects were loaded since it looked last. Callers are about to take a call path. */

@@ -35,26 +35,24 @@ fn under_lapscope_run() {
 /// function that it is in, `FILE NAME:LINE` of those of other files than the program's, and `native` of other frames in a row.
 fn barriers(database: &Path) -> BTreeMap<Vec<String>, u64> {
     let database = rows::open(database);
-    let sql = "SELECT call.id, m.path, m.build_id, f.address FROM call JOIN operation o ON o.id = call.operation_id
-               JOIN call_name n ON n.id = o.call_id JOIN frame f USING (call_path_id)
-               LEFT JOIN module m ON m.id = f.module_id WHERE n.name = 'MPI_Barrier' ORDER BY call.id, f.depth";
+    let sql = "SELECT c.id, p.function, p.file, p.line FROM calls c JOIN frame f USING (call_path_id)
+               LEFT JOIN python_lines p USING (call_path_id, depth) WHERE c.call = 'MPI_Barrier' ORDER BY c.id, depth";
     let mut calls: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     let mut statement = database.prepare(sql).expect("a query");
     let mut rows = statement.query([]).expect("rows");
     while let Some(row) = rows.next().expect("a row") {
-        let file: String = row.get(1).unwrap_or_default();
-        let build_id: String = row.get(2).unwrap_or_default();
-        let address: i64 = row.get(3).expect("an address");
         let path = calls.entry(row.get(0).expect("an id")).or_default();
-        let Some(function) = build_id.strip_prefix("python:") else {
+        let Some(function) = row.get::<_, Option<String>>(1).expect("a function") else {
             if path.last().map_or(true, |last| last != "native") {
                 path.push("native".into());
             }
             continue;
         };
-        let name = function.rsplit('.').next().unwrap_or(function);
+        let (file, line): (String, u32) =
+            (row.get(2).expect("a file"), row.get(3).expect("a line"));
+        let name = function.rsplit('.').next().unwrap_or(&function);
         let file = if file.ends_with("/python_places.py") { String::new() } else { file + " " };
-        path.push(format!("{file}{name}:{}", address >> 12));
+        path.push(format!("{file}{name}:{line}"));
     }
     let mut barriers = BTreeMap::new();
     for path in calls.into_values() {

@@ -270,6 +270,26 @@ mod tests {
     }
 
     #[test]
+    fn paths_begin_at_the_program_or_at_a_line_of_what_stands_for_it() {
+        let layer = "/v/lib/python3.11/site-packages/mpi4py";
+        let module = |path: String, build_id: &str| Module { path, build_id: build_id.into() };
+        let modules = vec![
+            module(format!("{layer}/MPI.so"), ""),
+            module(format!("{layer}/futures/_core.py"), "python:client"),
+            module("/home/me/halo.py".into(), "python:exchange"),
+        ];
+        let mut symbols = Symbols::new(modules);
+        let mut first = |path: &[u32]| {
+            let frame = |&module: &u32| Frame { module: Some(module), address: 9 << 12, level: 0 };
+            let frames: Vec<Frame> = path.iter().map(frame).collect();
+            name_path(&frames, &mut symbols)[0].brief()
+        };
+        assert_eq!(first(&[0, 1, 2]), "exchange halo.py:9");
+        assert_eq!(first(&[0, 1]), "client _core.py:9");
+        assert_eq!(first(&[0]), "MPI.so+0x9000", "without lines");
+    }
+
+    #[test]
     fn unknown_addresses_still_say_where() {
         let module = Module { path: "/opt/app/bin/solver".into(), build_id: String::new() };
         let frame = Frame { module: Some(0), address: 0x1234, level: 0 };

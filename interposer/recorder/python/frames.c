@@ -16,7 +16,7 @@ static inline uint64_t add_to(uint64_t hash, uintptr_t code, uint64_t instructio
 struct python_identity python_identity(void)
 {
     struct python_identity identity = {0, 0};
-    uintptr_t thread = (uintptr_t)python_interpreter.api.this_thread();
+    uintptr_t thread = python_interpreter_thread();
     if (!thread)
         return identity;
     uintptr_t frame = python_innermost(thread);
@@ -56,7 +56,7 @@ static int ends_activation(uintptr_t frame, uintptr_t *cframe, uintptr_t *stands
 void python_read_lines(struct python_lines *lines, unsigned most)
 {
     const struct python_layout *l = &python_layout;
-    uintptr_t thread = (uintptr_t)python_interpreter.api.this_thread();
+    uintptr_t thread = python_interpreter_thread();
     lines->count = 0;
     lines->truncated = 0;
     if (!thread)

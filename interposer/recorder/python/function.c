@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ADDRESS_BITS = 44, COLUMN_BITS = 12, PAGE_FUNCTIONS = 1024, PAGES = 64, FILES_FIRST = 2 * PYTHON_FILE_BYTES };
+enum { ADDRESS_BITS = 44, COLUMN_BITS = 12, PAGE_FUNCTIONS = 1024, PAGES = 8, FILES_FIRST = 2 * PYTHON_FILE_BYTES };
 
 /* What tells functions apart, padded with zeros. */
 struct key {

@@ -7,6 +7,7 @@
 /* Its functions and objects that are asked; NULL where it has none. */
 struct python_api {
     void *(*this_thread)(void);            /* PyGILState_GetThisThreadState */
+    int (*is_ending)(void);                /* Py_IsFinalizing, of older ones _Py_IsFinalizing */
     int (*has_lock)(void);                 /* PyGILState_Check */
     void *(*frame)(void);                  /* PyEval_GetFrame */
     int (*line_number)(void *frame);       /* PyFrame_GetLineNumber */

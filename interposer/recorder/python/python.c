@@ -149,17 +149,19 @@ static int find_api(void *library)
     struct python_api *api = &python_interpreter.api;
     struct { void *to; const char *name; int may_lack; } const functions[] = {
         {&api->this_thread, "PyGILState_GetThisThreadState", 0}, {&api->has_lock, "PyGILState_Check", 0},
+        {&api->is_ending, "_Py_IsFinalizing", 1},                {&api->is_ending, "Py_IsFinalizing", 1},
         {&api->frame, "PyEval_GetFrame", 0},                     {&api->line_number, "PyFrame_GetLineNumber", 0},
         {&api->code_of, "PyFrame_GetCode", 1},                   {&api->outer_of, "PyFrame_GetBack", 1},
         {&api->release, "Py_DecRef", 0},                         {&api->code_type, "PyCode_Type", 0},
         {&api->text_type, "PyUnicode_Type", 0},                  {&api->bytes_type, "PyBytes_Type", 0}};
     for (unsigned i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = find(library, functions[i].name);
-        if (!found && !functions[i].may_lack)
+        if (found)
+            memcpy(functions[i].to, &found, sizeof found);
+        else if (!functions[i].may_lack)
             return 0;
-        memcpy(functions[i].to, &found, sizeof found);
     }
-    return 1;
+    return api->is_ending != NULL;
 }
 
 /* 0x030b0000 of "3.11.2 (main, ...". */
@@ -230,7 +232,8 @@ void python_look(void)
         return;
     unsigned long long adds = 0;
     dl_iterate_phdr(count_adds, &adds);
-    pthread_mutex_lock(&lock);
+    if (pthread_mutex_trylock(&lock) != 0) /* another thread looks, or this one, and what it asked of Python ran a finalizer */
+        return;
     if (stage == LOOKING && adds != adds_seen)
         look_for_it();
     if (stage == PROVING)

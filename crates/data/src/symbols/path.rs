@@ -14,11 +14,14 @@ pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName>
     while named.len() > 1 && named.last().is_some_and(FrameName::is_unnamed_libc) {
         named.pop();
     }
-    let has_lines = named.iter().any(FrameName::is_python);
-    let is_inside = |frame: &&FrameName| frame.is_mpi() || (has_lines && frame.is_python_layer());
+    let line = named.iter().position(FrameName::is_python);
+    let is_inside =
+        |frame: &&FrameName| frame.is_mpi() || (line.is_some() && frame.is_python_layer());
     let inside = named.iter().take_while(is_inside).count();
     if inside < named.len() {
         named.drain(..inside);
+    } else if let Some(line) = line {
+        named.drain(..line);
     }
     named
 }

@@ -38,7 +38,7 @@ static const char *from_debug_offsets(unsigned version, const uint64_t *words, s
     if (!words || memcmp(words, "xdebugpy", COOKIE_BYTES) != 0 || words[VERSION] >> 16 != version >> 16)
         return "it does not say where its frames are";
     if (words[FREE_THREADED])
-        return "it is one without a global lock";
+        return "those without a global lock are not known";
     const struct debug_offsets *at = version >> 16 == 0x030d ? &of_3_13 : &of_3_14;
     const uint8_t *const members = (const uint8_t *)at;
     for (size_t i = 0; i < sizeof *at; i++)
@@ -80,6 +80,6 @@ const char *python_layout_of(unsigned version, const void *runtime, struct pytho
     case 0x030e:
         return from_debug_offsets(version, runtime, layout);
     default:
-        return "this version is not known";
+        return "CPython 3.8 to 3.14 are known";
     }
 }

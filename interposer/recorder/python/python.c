@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +20,13 @@ static enum { LOOKING, PROVING, DECIDED } stage = DECIDED; /* under the lock */
 static unsigned long long adds_seen;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void decide_off(const char *python, const char *why)
+static char version_text[24];          /* "3.11.2" */
+
+static void decide_off(const char *why)
 {
     stage = DECIDED;
     if (log_first_on_node())
-        log_line("call paths have no lines of Python: of %s %s", python, why);
+        log_line("call paths have no lines of Python: %s (this is Python %s)", why, version_text);
 }
 
 /* --- code objects that die ---------------------------------------------------------------------------------------- */
@@ -183,22 +186,20 @@ static void look_for_it(void)
         return;
     adds_seen = search.adds;
     if (search.is_pypy) {
-        decide_off("this interpreter", "nothing is known (PyPy, not CPython)");
+        snprintf(version_text, sizeof version_text, "by PyPy");
+        decide_off("CPython 3.8 to 3.14 are known");
         return;
     }
     void *library = dlsym(RTLD_DEFAULT, "Py_GetVersion") ? NULL : library_named(names, sizeof names / sizeof names[0]);
     const char *(*version)(void) = (const char *(*)(void))(uintptr_t)find(library, "Py_GetVersion");
     if (!version)
         return;
-    char named[32];
-    const char *text = version(), *problem = "there is no function that is needed";
-    memcpy(named, "Python ", 8);
-    size_t length = strcspn(text, " ");
-    strncat(named, text, length < 20 ? length : 20);
-    if (find_api(library) && find_code((uintptr_t)version, library))
-        problem = python_layout_of(version_of(text), find(library, "_PyRuntime"), &python_layout);
+    snprintf(version_text, sizeof version_text, "%.*s", (int)strcspn(version(), " "), version());
+    const char *problem = python_layout_of(version_of(version_text), find(library, "_PyRuntime"), &python_layout);
+    if (!problem && (!find_api(library) || !find_code((uintptr_t)version, library)))
+        problem = "it has not all functions that are needed";
     if (problem) {
-        decide_off(named, problem);
+        decide_off(problem);
         return;
     }
     stage = PROVING;
@@ -210,11 +211,11 @@ static void prove_it(void)
     if (proof == PYTHON_NOT_YET)
         return;
     if (proof == PYTHON_DIFFERS) {
-        decide_off("this Python", "frames are not where its version has them");
+        decide_off("frames are not where its version has them");
         return;
     }
     if (!watch_deaths(python_interpreter.api.code_type)) {
-        decide_off("this Python", "PyCode_Type is not what its version has");
+        decide_off("its code objects are not what its version has");
         return;
     }
     stage = DECIDED;

@@ -23,7 +23,7 @@ help:
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
 	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, four minutes"
 	@echo "make field-check            what lapscope says first of programs that people asked about, and what the cures bring, two minutes"
-	@echo "make truth-check            what could have been overlapped, measured, below the most that lapscope tells, 280 kernels, forty minutes"
+	@echo "make truth-check            what could have been overlapped, measured, below the most that lapscope reports, 280 kernels, forty minutes"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, twenty minutes"

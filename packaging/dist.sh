@@ -94,7 +94,8 @@ lay_out() {
         interposer/install.sh install >/dev/null
     rm "$tree/lib/lapscope/installed" # who unpacks a directory removes that
     strip_apart
-    install -D -m 644 -t "$tree/share/doc/lapscope" LICENSE README.md CHANGELOG.md docs/licences.md docs/user-guide.md
+    install -D -m 644 -t "$tree/share/doc/lapscope" LICENSE README.md CHANGELOG.md docs/licences.md docs/user-guide.md \
+        docs/reading-a-report.md docs/options.md
     packaging/extras.sh tree "$tree"
 }
 

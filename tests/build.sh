@@ -16,7 +16,7 @@ profile=${PROFILE:-release}
 targets=(all) features=() levels=()
 if [ $# -gt 1 ]; then
     targets=("for-$2") features=(--no-default-features)
-    for crate in lapscope lapscope-advise lapscope-bench lapscope-measure lapscope-predict lapscope-report lapscope-timelines lapscope-trace lapscope-watch; do
+    for crate in lapscope lapscope-advise lapscope-experiments lapscope-launch lapscope-measure lapscope-predict lapscope-report lapscope-show lapscope-timelines lapscope-trace lapscope-watch; do
         levels+=(--config "profile.$profile.package.$crate.opt-level=0")
     done
 fi

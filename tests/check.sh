@@ -99,9 +99,15 @@ without_launchers() {
     suite "rustfmt" count_one cargo fmt --all --check
     suite "documents" count_one python3 tests/documents.py
     suite "names of types" count_one python3 tests/names.py
+    suite "crates in their places" count_one python3 tests/house.py
     suite "warnings of rustc and clippy" count_one no_warnings
     suite "units in Rust" count_cargo cargo_test --workspace --lib --bins
     suite "command line" count_cargo cargo_test --workspace --test command
+    suite "page in a browser" count_cargo timeout -k 30 600 tests/browser.sh
+}
+
+# Neither of launchers nor of the command: much of it waits, for files that compile one after the other and for time to pass.
+of_libraries() {
     suite "units in C" count_ctest units_in_c
     suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
     suite "units in C, ThreadSanitizer" count_ctest sanitized thread
@@ -110,7 +116,6 @@ without_launchers() {
     else
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
-    suite "page in a browser" count_cargo timeout -k 30 600 tests/browser.sh
     suite "Python package" count_pytest timeout -k 30 900 tests/python.sh
 }
 
@@ -162,6 +167,7 @@ prepare() {
 side_by_side() {
     export LAPSCOPE_TEST_LAUNCHES=2 RUST_TEST_THREADS=3
     without_launchers &
+    of_libraries &
     # shellcheck disable=SC2046 # a list of words
     launched $(beside_others) &
     wait

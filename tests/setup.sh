@@ -16,6 +16,7 @@ optional=
 
 has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
 has_header() { ! has cc || printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1; }
+has_library() { PATH=$PATH:/sbin ldconfig -p | grep -q "$1"; }
 has_mpi() { has "mpicc.$1" && has "mpirun.$1"; }
 has_any_mpi() { has_mpi openmpi || has_mpi mpich || { has mpicc && has mpirun; }; }
 has_rust() { "$cargo" --version 2>/dev/null | grep -q -E '^cargo (1\.([89][0-9]|[1-9][0-9]{2})|[2-9])'; }
@@ -72,6 +73,7 @@ look() {
             need "a browser" chromium has_browser
             need "Node.js" "nodejs npm" has npm
             want "slurm-wlm munge" has slurmctld
+            want libdebuginfod1 has_library libdebuginfod.so.1
             want gdb has gdb # what hangs in a launch that does not end
             need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;

@@ -1,6 +1,5 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
-mod bench;
 mod export;
 mod hang;
 mod help;
@@ -21,13 +20,13 @@ mod whatif;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::export::Format;
+use crate::commands::bench::BenchArgs;
 use clap::{Args, Parser, Subcommand};
-use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::{Files, Injection};
 use lapscope_data::model::{Kind, Rank, RequestEnded};
+use lapscope_launch::run::environment::assignment;
+use lapscope_launch::run::{Files, Injection};
+use lapscope_show::format::Format;
 
-pub use bench::BenchArgs;
 pub use export::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportWhat,
     Simulator, TimeUnit,
@@ -47,7 +46,7 @@ pub use timelines::TimelineArgs;
 pub use tune::TuneArgs;
 pub use whatif::WhatIfArgs;
 
-/// Of commands that read a run and answer in any format.
+/// Arguments of commands that read a run and answer in any format.
 #[derive(Debug, Args)]
 pub struct ReadArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -57,7 +56,7 @@ pub struct ReadArgs {
     pub format: Format,
 }
 
-/// Of commands that name call sites.
+/// Arguments of commands that name call sites.
 #[derive(Debug, Args)]
 pub struct WrapperArgs {
     /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
@@ -66,7 +65,7 @@ pub struct WrapperArgs {
     pub names: Vec<String>,
 }
 
-/// Of commands that compare with what transfers take undisturbed.
+/// Arguments of commands that compare with what transfers take undisturbed.
 #[derive(Debug, Default, Args)]
 pub struct ReferenceArgs {
     /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
@@ -132,7 +131,7 @@ pub enum Command {
     Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
-    #[command(name = lapscope_bench::doctor::ASK_COMMAND, hide = true)]
+    #[command(name = lapscope_launch::doctor::ASK_COMMAND, hide = true)]
     AskMpi(AskMpiArgs),
     #[command(hide = true)]
     Part(PartArgs),

@@ -1,11 +1,4 @@
-//! The library behind the `lapscope` command: everything but argument parsing and exit codes.
+//! The library behind the `lapscope` command: what can be typed, and a file for each subcommand.
 
 pub mod args;
 pub mod commands;
-pub mod export;
-mod html;
-#[cfg(feature = "live")]
-mod live;
-pub mod output;
-pub mod plot;
-pub mod render;

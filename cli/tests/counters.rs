@@ -70,7 +70,7 @@ fn sums_at_sites_and_values_of_requests() {
     check(run.path(), ".");
     let text = answer(run.path(), &["sites", "."]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" "); // however wide lines are
-    let phrase = "CPU 400 ns user, 200 ns system, sde:::app::WORK 1011 items in overlap windows and 60 items in calls";
+    let phrase = "CPU 200 ns user, 100 ns system, sde:::app::WORK 1011 items in overlap windows and 60 items in calls";
     assert!(text.contains(phrase), "{text}");
     assert!(text.contains("sde:::app::WORK -7 items in calls"), "{text}");
 }

@@ -56,7 +56,7 @@ fn reading_a_run_loads_nothing_that_it_names() {
 }
 
 /// A program whose debug information says that `call`, which every call of the run is in, lies in a file of that name.
-fn program_of(directory: &Path, source: &Path, flags: &[&str]) {
+pub fn program_of(directory: &Path, source: &Path, flags: &[&str]) {
     let (code, program) = (directory.join("made.c"), directory.join("program"));
     std::fs::write(&code, format!("# 1 {source:?}\nint call(void) {{ return 7; }}\n")).unwrap();
     let mut compiler = child::command("cc");

@@ -217,7 +217,7 @@ type Make = fn(&Path);
 
 /// Runs of which something is missing, and what their pages say of it.
 const LACKING: [(&str, Make, &[&str]); 5] = [
-    ("unmatched", unmatched, &["no data of 1 of 2 ranks", "Nothing tells from which size on"]),
+    ("unmatched", unmatched, &["no data of 1 of 2 ranks", "Nothing shows from which size on"]),
     ("one-rank", one_rank, &["One rank was recorded", "No MPI communication was recorded"]),
     ("killed", killed, &["rank 1", "No source line is known"]),
     ("only-sums", only_sums, &["Only sums were recorded", "no MPI call was recorded in detail"]),

@@ -231,9 +231,9 @@ fn text_and_tables() {
     for line in [
         "reference times: transfers of this run",
         "messages: 9 matched",
-        "OVERLAP  of 800 µs",
-        "EXPOSED  1.18 ms in calls that completed requests",
-        "BLOCKING CALLS  1.10 ms in 10 calls",
+        "OVERLAP  of 400 µs",
+        "EXPOSED  589 µs in calls that completed requests",
+        "BLOCKING CALLS  550 µs in 10 calls",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -385,7 +385,7 @@ fn a_loop_of_tests_waits_for_whoever_comes_late() {
     assert_eq!(report["advice"][0]["waiting"]["call"], "MPI_Test");
     let text = answer(directory.path(), &["report", "."]);
     assert!(
-        text.contains("Loops of tests that waited took 6.00 ms: 79.9 % late partner"),
+        text.contains("Loops of tests that waited took 3.00 ms: 79.9 % late partner"),
         "{text}"
     );
 }

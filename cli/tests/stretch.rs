@@ -40,7 +40,7 @@ fn what_has_no_moments_is_named_and_left_out() {
     let report = answer(run.path(), &["report", ".", "--to", "30us"]);
     let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        report.contains("only what begins 0 ns to 30.0 µs behind MPI_Init (30.0 µs)"),
+        report.contains("only what begins 0 ns to 30.0 µs after MPI_Init (30.0 µs)"),
         "{report}"
     );
     assert!(report.contains("10 unsuccessful tests and probes and 3 calls"), "{report}");
@@ -57,9 +57,9 @@ fn what_has_no_moments_is_named_and_left_out() {
 fn what_cannot_be_is_refused_with_a_way_out() {
     let run = small::run();
     for (arguments, code, expected) in [
-        (&["--from", "1"][..], 1, "the run ends 100 µs behind MPI_Init"),
+        (&["--from", "1"][..], 1, "the run ends 100 µs after MPI_Init"),
         (&["--from", "9us", "--to", "9us"], 1, "--to has to be the later one"),
-        (&["--step", "1"], 1, "--from and --to take moments"),
+        (&["--step", "1"], 1, "--from and --to take timestamps"),
         (&["--step", "0"], 2, "the first is 1"),
         (&["--step", "1", "--to", "2"], 2, "cannot be used with"),
         (&["--from", "soon"], 2, "as 4.7, or a time with a unit"),

@@ -11,7 +11,7 @@ if not isFile(pathJoin(root, "bin/lapscope")) then -- perhaps a link to it
 end
 
 help([[
-lapscope tells how much of an MPI program's communication is hidden behind computation, and why the
+lapscope reports how much of an MPI program's communication is hidden behind computation, and why the
 rest is not. It works with the MPI that the program was built with: load that one's module as always.
 
     lapscope run -- mpirun -n 4 ./app

@@ -9,7 +9,7 @@ while {[file type $file] eq "link"} {
 set root [file dirname [file dirname [file dirname [file dirname $file]]]]
 
 proc ModulesHelp {} {
-    puts stderr "lapscope tells how much of an MPI program's communication is hidden behind computation, and why the
+    puts stderr "lapscope reports how much of an MPI program's communication is hidden behind computation, and why the
 rest is not. It works with the MPI that the program was built with: load that one's module as always.
 
     lapscope run -- mpirun -n 4 ./app

@@ -1,4 +1,4 @@
-//! Of the command that hands a run, or what was calibrated, to other programs.
+//! Arguments of the command that hands a run, or what was calibrated, to other programs.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub struct ExportGoalArgs {
 /// The run as tables in Parquet files: requests, calls, matched messages, ranks and call sites.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Requests, calls and messages are partitioned by node, as Hive does it: DIR/requests/node=HOST/part-0.parquet. All moments are on
+Requests, calls and messages are partitioned by node, as Hive does it: DIR/requests/node=HOST/part-0.parquet. All timestamps are on
 one clock, in nanoseconds. docs/parquet.md says what each column means, and has queries for DuckDB, Polars and Spark.
 
 DIR appears when all of it is written; it must not be there before.

@@ -1,4 +1,4 @@
-//! Of the diagnosis of a job that hangs.
+//! Arguments of the diagnosis of a job that hangs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{units, ListedArgs};
-use crate::export::Format;
+use lapscope_show::format::Format;
 
 /// What everybody is waiting for: who is where, who waits for whom, and whether it is a deadlock.
 #[derive(Debug, Args)]

@@ -5,11 +5,11 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use lapscope_bench::launch::line::find_executable;
 use lapscope_data::text::say::write_stderr;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, stdout_columns, Style};
 use lapscope_data::text::visible::is_hostile;
+use lapscope_launch::run::line::find_executable;
 
 /// Longer lines are hard to read.
 const MOST_COLUMNS: usize = 120;

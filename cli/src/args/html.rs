@@ -1,4 +1,4 @@
-//! Of the page.
+//! Arguments of the command that writes a page.
 
 use std::path::PathBuf;
 

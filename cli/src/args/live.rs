@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::units;
-use crate::export::Format;
+use lapscope_show::format::Format;
 
 /// What a running job does now: who waits, where, how much moves, and what somebody should look at.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! Of the commands that measure overlap and what limits it.
+//! Arguments of the commands that measure overlap and what limits it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use super::{
     units, ListedArgs, RanksArgs, ReadArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs,
 };
-use crate::export::Format;
-use crate::render::overlap::OverlapBy;
 use clap::Args;
+use lapscope_show::format::Format;
+use lapscope_show::render::overlap::OverlapBy;
 
 /// From which size on sends wait for their receiver, and what MPI declares.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A send did not wait when it was complete before its receive was posted. A send waited when it was not complete then,
-although the sender was inside MPI for much longer than a transfer takes. So runs tell most in which receivers compute
+although the sender was inside MPI for much longer than a transfer takes. So runs show most in which receivers compute
 while messages of many sizes are on their way.
 
 --probe finds out: lapscope launches an MPI program of its own that sends messages of many sizes to receivers who are

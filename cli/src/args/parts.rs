@@ -1,4 +1,4 @@
-//! Of commands that can look at a run in parts.
+//! Arguments of commands that can look at a run in parts.
 
 use std::path::PathBuf;
 

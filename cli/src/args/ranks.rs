@@ -4,7 +4,7 @@ use clap::Args;
 
 use lapscope_data::model::{Rank, RankList};
 
-/// Of commands that can be asked for some ranks.
+/// Arguments of commands that can be asked for some ranks.
 #[derive(Debug, Args)]
 pub struct RanksArgs {
     /// Only these ranks (of thresholds what they sent), as 0-15,64 or, of spawned processes, WORLD:RANK, 2:0-3
@@ -19,7 +19,7 @@ impl RanksArgs {
     }
 }
 
-/// Of commands that say of many ranks how these differ.
+/// Arguments of commands that say of many ranks how these differ.
 #[derive(Debug, Args)]
 pub struct ListedArgs {
     /// A line for each rank, or for those of LIST, as 0-15,64,2:0-3, however many there are [default: above 32 ranks how they

@@ -1,4 +1,4 @@
-//! Of the command that watches buffers.
+//! Arguments of the command that watches buffers.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, RanksArgs, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
-use lapscope_bench::launch::environment::assignment;
+use lapscope_launch::run::environment::assignment;
 use lapscope_measure::reach::network::Network;
 use lapscope_predict::whatif::network::network;
 
@@ -14,7 +14,7 @@ use lapscope_predict::whatif::network::network;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The processor watches single words of the buffers of a share of the requests: the last write of a word before its send
-tells how much earlier that could be posted, the first touch of a word after its receive was complete how much later that
+shows how much earlier that could be posted, the first touch of a word after its receive was complete how much later that
 could be waited for. Each access to a watched word costs the program some microseconds; a budget limits their sum. The
 program needs no other build; with debug information (-g) the lines that write last and touch first are named.
 
@@ -77,7 +77,7 @@ pub struct ReachArgs {
 }
 
 impl ReachArgs {
-    /// What `lapscope run` would have been told.
+    /// As `lapscope run` has it.
     pub fn run_args(&self) -> RunArgs {
         let mut set = vec![("LAPSCOPE_REACH".to_owned(), "on".to_owned())];
         let mut option = |name: &str, value: Option<String>| {

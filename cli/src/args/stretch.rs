@@ -1,4 +1,4 @@
-//! Of commands that can look at a part of a run's time.
+//! Arguments of commands that can look at a part of a run's time.
 
 use clap::Args;
 use lapscope_trace::stretch::StretchChoice;
@@ -7,12 +7,12 @@ use lapscope_trace::stretch::StretchChoice;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "A part of the run")]
 pub struct StretchArgs {
-    /// Only what begins from this moment on, since the first rank's MPI_Init returned: 4.7, 4.7s, 4700ms
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Only what begins from this timestamp on, since the first rank's MPI_Init returned: 4.7, 4.7s, 4700ms
+    #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub from: Option<i64>,
 
-    /// Only what begins before this moment
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Only what begins before this timestamp
+    #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub to: Option<i64>,
 
     /// Only this step (iteration) of the program, or these: N or N-M, from 1 on; `lapscope report` says how many there are
@@ -32,7 +32,7 @@ impl StretchArgs {
 }
 
 /// Nanoseconds.
-fn moment(text: &str) -> Result<i64, String> {
+fn timestamp(text: &str) -> Result<i64, String> {
     const UNITS: [(&str, f64); 6] =
         [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
     /// A century.
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn moments_have_units_or_are_seconds() {
-        assert_eq!(moment("4.7"), Ok(4_700_000_000));
-        assert_eq!(moment("4700ms"), moment("4.7s"));
+        assert_eq!(timestamp("4.7"), Ok(4_700_000_000));
+        assert_eq!(timestamp("4700ms"), timestamp("4.7s"));
         assert_eq!(
-            (moment("12us"), moment("7 ns"), moment("2min")),
+            (timestamp("12us"), timestamp("7 ns"), timestamp("2min")),
             (Ok(12_000), Ok(7), Ok(120_000_000_000))
         );
         for bad in ["", "s", "-1", "4.7h", "nan", "inf", "1e99"] {
-            assert!(moment(bad).is_err(), "{bad}");
+            assert!(timestamp(bad).is_err(), "{bad}");
         }
     }
 

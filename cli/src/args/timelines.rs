@@ -1,4 +1,4 @@
-//! Of the commands that write a run as a timeline for another program's viewer.
+//! Arguments of the commands that write a run as a timeline for another program's viewer.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub struct TimelineArgs {
 #[command(after_help = "\
 A process for each node, a thread for each thread of a rank: MPI calls with file and line, below
 them requests from post to completion and how many of them are pending, an arrow for each matched
-message. All moments are on one clock. What touches a stretch is written whole, also what began
+message. All timestamps are on one clock. What touches a stretch is written whole, also what began
 before it. docs/timelines.md has more, and queries for Perfetto's SQL.
 
 Examples:

@@ -1,4 +1,4 @@
-//! Of the commands that inject tests.
+//! Arguments of the commands that inject tests.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, WrapperArgs};
-use crate::export::Format;
-use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::Mode;
+use lapscope_launch::run::environment::assignment;
+use lapscope_launch::run::Mode;
+use lapscope_show::format::Format;
 
 /// Find out whether injected tests make a program faster, with which settings, and by how much.
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ use lapscope_bench::launch::Mode;
 The program is run several times: first without injection, to see whether there is anything to gain; then with each
 mode at the first interval, copies of sends (LAPSCOPE_BUFFER_SENDS) among them where the advice is to make some; then with the best mode at the others. While a run injects it does so only half of the
 time, in slots that are the same on all ranks, so that each run shows by itself what injection gains. That chooses the
-setting. What it gains is then told by pairs of whole runs, one without lapscope and one with the setting, in turn.
+setting. What it gains is then measured by pairs of whole runs, one without lapscope and one with the setting, in turn.
 
 Standard output gets the result: variables to set, and what was tried. What the program prints goes into files
 beside its recorded runs, which are removed at the end without --keep or --dir. Standard input, when it is a file, is

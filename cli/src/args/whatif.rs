@@ -1,4 +1,4 @@
-//! Of the command that replays a run.
+//! Arguments of the command that replays a run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ are listed (bandwidth=1GB/s,2GB/s,inf), or FROM..TO/N is N values that differ by
 /N). What stands behind a comma is another value, unless it begins with KNOB=. All else is as in the first scenario, or as
 recorded where there is none.
 
-A scenario that never ends, as ranks wait for each other in a circle, is told first, and the exit code is 3:
+A scenario that never ends, as ranks wait for each other in a circle, is reported first, and the exit code is 3:
 `lapscope whatif --eager-limit 0` finds programs that rely on messages being buffered.
 
 Examples:
@@ -90,7 +90,7 @@ pub struct KnobArgs {
     #[arg(long, value_name = "TIME")]
     pub latency: Option<Latency>,
 
-    /// Of a transfer that has the network to itself: 12GB/s, 100Gbit/s, a multiple of the recorded one, x2, or inf
+    /// Rate of a transfer that has the network to itself: 12GB/s, 100Gbit/s, a multiple of the recorded one, x2, or inf
     #[arg(long, value_name = "RATE")]
     pub bandwidth: Option<Bandwidth>,
 
@@ -170,7 +170,7 @@ const SCOPES: [Word; 3] = [
 const WAITS: [Word; 1] = [("at-first-touch", "Where received data are first touched")];
 const POSTS: [Word; 1] = [("at-last-write", "Where sent data were last written")];
 
-/// Of types whose words these are.
+/// Parses types whose words these are.
 fn words<T>(words: &'static [Word]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,

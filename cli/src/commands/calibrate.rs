@@ -1,26 +1,23 @@
 //! `lapscope calibrate`: runs lapscope's own MPI program under the user's launcher, and keeps how long its transfers took.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{bail, Context};
 
-use super::own_program::OwnProgram;
 use crate::args::CalibrateArgs;
-use crate::export::{self, Document};
-use crate::render;
 use lapscope_data::db::list_files;
 use lapscope_data::say;
 use lapscope_data::secrets::hide_in_command;
 use lapscope_data::text::progress::Progress;
-use lapscope_data::text::style::Style;
 use lapscope_data::text::units::percent;
+use lapscope_launch::own_program::OwnProgram;
 use lapscope_measure::loggps::{self, is_of_round_trip};
 use lapscope_measure::reference::sharing::{at_once, is_of_sharing};
 use lapscope_measure::reference::Reference;
 use lapscope_report::calibration::{self, Calibration, Circumstances};
 use lapscope_report::pipeline::follow;
+use lapscope_show::format;
 use lapscope_trace::{Operation, Trace};
 
 /// # Errors
@@ -45,7 +42,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
         None => calibration::directory()?.join(calibration.file_name()),
     };
     calibration.write(&path)?;
-    export::print(&mut calibration, args.format)?;
+    format::print(&mut calibration, args.format)?;
     let hosts: Vec<&str> = calibration.circumstances.hosts.iter().map(String::as_str).collect();
     say!("calibration in {}", path.display());
     let hosts = hosts.join(", ");
@@ -87,14 +84,4 @@ fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
     let circumstances = Circumstances::of_run(&trace, &files)?;
     let calibration = Calibration::new(launch, trace.ranks.len() as u64, circumstances, reference);
     Ok(Calibration { loggps: loggps::of_run(&trace), ..calibration })
-}
-
-impl Document for Calibration {
-    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
-        Ok(render::calibration::write(out, self, style)?)
-    }
-
-    fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
-        export::write_json(self, out)
-    }
 }

@@ -1,21 +1,17 @@
 //! `lapscope diff`: two runs side by side.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::args::DiffArgs;
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, Document};
-use crate::render;
 use lapscope_data::db::{Configuration, Database};
-use lapscope_data::text::style::Style;
 use lapscope_report::diff::{Diff, DiffSide};
 use lapscope_report::pipeline::report::build;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::ReportOptions;
+use lapscope_show::format;
 
 /// Reads both runs and prints what differs.
 ///
@@ -28,22 +24,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     b.wrappers = a.wrappers.clone();
     let (a, b) = (side(a)?, side(b)?);
     let mut diff = Diff::new(&a, &b, args.format.top(args.top, 15));
-    export::print(&mut diff, args.format)?;
+    format::print(&mut diff, args.format)?;
     Ok(ExitCode::SUCCESS)
-}
-
-impl Document for Diff {
-    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::diff::write(out, self, style)?)
-    }
-
-    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
-    }
-
-    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
-        Ok(rows::write(rows, &render::columns::site_pairs(), &self.sites)?)
-    }
 }
 
 fn open(path: &Path, args: &DiffArgs) -> Result<OpenRun> {

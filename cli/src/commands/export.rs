@@ -17,8 +17,6 @@ use crate::args::{
 };
 #[cfg(not(feature = "parquet"))]
 use crate::commands::left_out;
-use crate::export::warn_of_data;
-use crate::output;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
@@ -29,6 +27,8 @@ use lapscope_measure::reference::ends;
 use lapscope_predict::goal::{self, Written};
 use lapscope_report::calibration::{self, Calibration, Circumstances};
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn_of_data;
+use lapscope_show::output;
 use lapscope_trace::{Locality, Trace};
 
 /// # Errors

@@ -1,28 +1,26 @@
 //! `lapscope hang`: what everybody is waiting for.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use super::gather::{self, check, looks, Looks};
 use super::html as pages;
 use crate::args::HangArgs;
-use crate::export::{self, warn, Document};
-use crate::html;
-use crate::render;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
 use lapscope_data::secrets::hide_in_command;
-use lapscope_data::state::{before_init, JobState, Loaded, Observer};
+use lapscope_data::state::{before_init, Loaded};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_data::JSON_VERSION;
+use lapscope_launch::gather::{self, look_twice};
+use lapscope_show::format::{self, warn, Document};
+use lapscope_show::html;
+use lapscope_show::render;
 use lapscope_watch::hang::{diagnose, Diagnosis};
 
 /// A diagnosis, and of what.
@@ -37,7 +35,7 @@ pub struct HangOutput {
     listed: Option<RankList>,
 }
 
-/// Looks twice and tells who waits for whom.
+/// Looks twice and reports who waits for whom.
 ///
 /// # Errors
 /// There is no run here, nothing of it can be read, or what is asked for cannot be written.
@@ -63,7 +61,7 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     if let Some(path) = &args.html {
         pages::write(path, &html::hang::page(&answer.run, &answer.diagnosis))?;
     }
-    export::print(&mut answer, args.format)?;
+    format::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -92,36 +90,12 @@ fn not_there(error: DbError) -> anyhow::Error {
     anyhow::anyhow!(text)
 }
 
-/// # Errors
-/// Nothing of it can be read.
-fn look_twice(root: &Path, interval: Duration) -> Result<Looks> {
-    let looks = looks(Observer::open(root)?, interval)?;
-    check(root, &looks.1)?;
-    Ok(looks)
-}
-
-/// Between the two looks where nobody has asked for a time.
-const INTERVAL: Duration = Duration::from_millis(500);
-
-/// What this command prints of a job, without colours, and the job as it was seen last.
-///
-/// # Errors
-/// Nothing of it can be read.
-pub fn describe(root: &Path, columns: usize) -> Result<(String, JobState)> {
-    let (before, after) = look_twice(root, INTERVAL)?;
-    let diagnosis = diagnose(&before, &after, &mut Symbols::new(after.modules.clone()));
-    let style = Style { color: false, width: columns };
-    let mut text = Vec::new();
-    render::hang::write(&mut text, &root.to_string_lossy(), &diagnosis, None, style)?;
-    Ok((String::from_utf8_lossy(&text).into_owned(), after))
-}
-
 impl Document for HangOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::hang::write(out, &self.run, &self.diagnosis, self.listed.as_ref(), style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 }

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use crate::args::{help_of, unknown_topic, HelpArgs};
-use crate::output;
-use crate::render::{cures, glossary};
 use lapscope_data::text::style::Style;
+use lapscope_show::output;
+use lapscope_show::render::{cures, glossary};
 
 /// # Errors
 /// Standard output cannot be written.

@@ -11,13 +11,13 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{bail, Context, Result};
 
 use crate::args::{HtmlArgs, LISTED_SITES};
-use crate::export::warn_of_data;
-use crate::html::{self, PageChoice, Sources};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::bytes;
 use lapscope_report::pipeline::pictures::TimelineChoice;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn_of_data;
+use lapscope_show::html::{self, PageChoice, Sources};
 
 /// Writes the page, says where, and shows it where that is asked for.
 ///

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Result};
 
 use crate::args::LiveArgs;
-use crate::live::{self, looker::Looker};
+use lapscope_show::live::{self, looker::Looker};
 
 /// Shows the job until somebody leaves or, where nobody can, until it ends.
 ///

@@ -9,7 +9,7 @@ use clap::Command;
 use clap_complete::Shell;
 
 use crate::args::{described, ManualArgs};
-use crate::output;
+use lapscope_show::output;
 
 /// Where shells look for completions of theirs, below `share`.
 const COMPLETIONS: [(Shell, &str); 3] = [

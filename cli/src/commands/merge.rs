@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::MergeArgs;
-use crate::export::warn_of_data;
-use crate::output::print;
 use lapscope_data::db::{self, Database};
 use lapscope_data::merged;
 use lapscope_data::text::style::Style;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn_of_data;
+use lapscope_show::output::print;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.

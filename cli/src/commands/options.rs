@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::args::OptionsArgs;
-use crate::export::{self, Document};
 use lapscope_data::options::{is_valid, nearest, OptionDef, OPTIONS, OWN_VARIABLES};
 use lapscope_data::text::style::Style;
+use lapscope_show::format::{self, Document};
 
 #[derive(Serialize)]
 struct OptionNow {
@@ -41,7 +41,7 @@ pub struct Unknown {
 /// Standard output cannot be written.
 pub fn run(args: &OptionsArgs) -> anyhow::Result<ExitCode> {
     let mut answer = OptionsOutput { options: options_now(), unknown: unknown_variables() };
-    export::print(&mut answer, args.format)?;
+    format::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,7 +51,7 @@ impl Document for OptionsOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 }
 

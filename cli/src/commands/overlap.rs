@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::args::OverlapArgs;
-use crate::export::rows::RowWriter;
-use crate::export::{self, Document};
-use crate::render;
-use crate::render::overlap::OverlapBy;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::overlap::{build, OverlapDocument};
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::rows::RowWriter;
+use lapscope_show::format::{self, Document};
+use lapscope_show::render;
+use lapscope_show::render::overlap::OverlapBy;
 use lapscope_trace::problem::Problem;
 
 /// Reads the run, recovering what killed ranks left, and prints its overlap.
@@ -31,7 +31,7 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
         OverlapOptions { top: args.read.format.top(args.top, 10), ranks: &args.ranks.chosen() };
     let all = build(&mut open, options)?;
     let listed = args.ranked.listed.clone();
-    export::print(&mut OverlapOutput { all, by: args.by, listed }, args.read.format)?;
+    format::print(&mut OverlapOutput { all, by: args.by, listed }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -49,7 +49,7 @@ impl Document for OverlapOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(&self.all, out)
+        format::write_json(&self.all, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::args::PartArgs;
-use crate::output;
 use lapscope_report::parts::remote::{places_of, GivenTask};
 use lapscope_report::parts::{wire, Partial};
+use lapscope_show::output;
 
 /// Answers a question, or puts answers together.
 ///

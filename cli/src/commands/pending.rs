@@ -8,9 +8,6 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::args::PendingArgs;
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, warn_of_data, Document};
-use crate::render;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, list_files};
 use lapscope_data::model::RankList;
@@ -20,6 +17,9 @@ use lapscope_data::text::style::Style;
 use lapscope_data::JSON_VERSION;
 use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::rows::{self, RowWriter};
+use lapscope_show::format::{self, warn_of_data, Document};
+use lapscope_show::render;
 use lapscope_trace::problem::ProblemKind;
 use lapscope_watch::hang::{running, Running};
 use lapscope_watch::pending::groups::{group_places, PlaceGroup, RankOutside};
@@ -85,7 +85,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
         top,
         listed,
     };
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,7 +116,7 @@ fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<Ex
         top: args.read.format.top(args.top, 20),
         listed: args.ranked.listed.clone(),
     };
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -135,7 +135,7 @@ impl Document for PendingOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

@@ -7,12 +7,8 @@ use std::process::ExitCode;
 use anyhow::{bail, Context};
 use serde::Serialize;
 
-use super::own_program::OwnProgram;
 use crate::args::DoctorArgs;
-use crate::export::{self, Document};
-use crate::render;
 use lapscope_advise::progress_in_words::{is_disturbed, sentences};
-use lapscope_bench::doctor::progress::{setting_of, Setting};
 use lapscope_data::db::list_files;
 use lapscope_data::say;
 use lapscope_data::secrets::hide_in_command;
@@ -20,8 +16,12 @@ use lapscope_data::text::progress::Progress;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::percent;
 use lapscope_data::JSON_VERSION;
+use lapscope_launch::doctor::progress::{setting_of, Setting};
+use lapscope_launch::own_program::OwnProgram;
 use lapscope_report::calibration::{lacked_processors, Circumstances, MeasuredProgress};
 use lapscope_report::pipeline::follow;
+use lapscope_show::format::{self, Document};
+use lapscope_show::render;
 use lapscope_trace::Trace;
 
 /// With the start and the end of a launch below 20 s.
@@ -65,7 +65,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let setting = setting_of(mpi_library, environment);
     let sentences = sentences(&measured.moved);
     let mut answer = ProgressOutput { json_version: JSON_VERSION, measured, sentences, setting };
-    export::print(&mut answer, args.format)?;
+    format::print(&mut answer, args.format)?;
     match (why_not, &args.output) {
         (Some(why), None) => say!("{why}: not kept, measure again with a processor for each rank"),
         (why, output) => {
@@ -127,6 +127,6 @@ impl Document for ProgressOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 }

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::args::ReachArgs;
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, Document};
-use crate::render;
 use lapscope_data::text::style::Style;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::reach::{build, ReachDocument};
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::rows::{self, RowWriter};
+use lapscope_show::format::{self, Document};
+use lapscope_show::render;
 use lapscope_trace::problem::Problem;
 
 /// Prints the reach of a run; with a launch line, of the run that it records.
@@ -35,7 +36,7 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let options = OverlapOptions { top: args.top, ranks: &args.ranks.chosen() };
     let document = build(&mut open, options, &args.networks)?;
     let mut answer = ReachOutput { document, asks_networks: !args.networks.is_empty() };
-    export::print(&mut answer, args.read.format)
+    format::print(&mut answer, args.read.format)
 }
 
 struct ReachOutput {
@@ -48,7 +49,8 @@ impl Document for ReachOutput {
         render::watching::write(out, &self.document, style)?;
         let reach = self.document.reach.as_ref();
         if let Some(reach) = reach {
-            render::reach::write(out, reach, self.document.watching.run_ns, style)?;
+            let watching = &self.document.watching;
+            render::reach::write(out, reach, watching.run_ns, MeanOfRanks(watching.ranks), style)?;
         }
         match reach.and_then(|reach| reach.pairs.as_ref()) {
             Some(pairs) => render::pairs::write(out, pairs, style)?,
@@ -66,7 +68,7 @@ impl Document for ReachOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(&self.document, out)
+        format::write_json(&self.document, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use crate::args::RecoverArgs;
-use crate::output::print;
 use lapscope_data::db;
 use lapscope_data::recovery::{recover_spools, Recovered};
 use lapscope_data::say;
 use lapscope_data::store::Converted;
 use lapscope_data::text::style::Style;
+use lapscope_show::output::print;
 
 /// Each of so many spools has a line; of more, those whose databases are not whole.
 const MOST_LINES: usize = 32;

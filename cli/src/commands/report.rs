@@ -8,16 +8,16 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::args::{ReportArgs, REPORTED_SITES};
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, Document, Format};
-use crate::render;
-use crate::render::report::AskedBesides;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_measure::injection::automatic::Automatic;
 use lapscope_report::pipeline::report::build;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::{Report, ReportOptions};
+use lapscope_show::format::rows::{self, RowWriter};
+use lapscope_show::format::{self, Document, Format};
+use lapscope_show::render;
+use lapscope_show::render::report::AskedBesides;
 use lapscope_trace::injected::page::pages_in;
 use lapscope_trace::problem::Problem;
 
@@ -40,7 +40,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let top = args.read.format.top(args.top, REPORTED_SITES);
     let options = ReportOptions { top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks.chosen(), options)?;
-    export::print(
+    format::print(
         &mut ReportOutput {
             report,
             asked: AskedBesides { listed: args.ranked.listed.clone(), how: args.how },
@@ -64,7 +64,7 @@ fn newer_of_that_name(run: &Path) -> Option<PathBuf> {
 fn report_pages(args: &ReportArgs, error: anyhow::Error) -> Result<ExitCode> {
     let pages = args.read.run.as_deref().map(pages_in).unwrap_or_default();
     let Some(automatic) = Automatic::from_pages(pages) else { return Err(error) };
-    export::print(&mut Pages { automatic }, args.read.format)?;
+    format::print(&mut Pages { automatic }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,7 +79,7 @@ impl Document for Pages {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
@@ -102,7 +102,7 @@ impl Document for ReportOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(&self.report, out)
+        format::write_json(&self.report, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
@@ -123,5 +123,5 @@ pub fn print_of(run: &Path) -> Result<()> {
     open.find_wrappers(&[])?;
     let options = ReportOptions { top: REPORTED_SITES, ..ReportOptions::default() };
     let report = build(&mut open, &[], options)?;
-    export::print(&mut ReportOutput { report, asked: AskedBesides::default() }, Format::default())
+    format::print(&mut ReportOutput { report, asked: AskedBesides::default() }, Format::default())
 }

@@ -10,9 +10,6 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::args::RequestsArgs;
-use crate::export::rows::{Objects, RowWriter};
-use crate::export::{self, warn_of_data, Document};
-use crate::render;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{for_each_file, Database, DbError, FileDefinitions};
 use lapscope_data::model::RankInfo;
@@ -25,6 +22,9 @@ use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::{
     merge_top, paths_mentioning, Filter, PlaceNames, Request, RequestRanking, Requests,
 };
+use lapscope_show::format::rows::{Objects, RowWriter};
+use lapscope_show::format::{self, warn_of_data, Document};
+use lapscope_show::render;
 
 /// No world has more.
 const MOST_RANKS: i64 = 10_000_000;
@@ -43,7 +43,7 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     if order(args) != RequestRanking::Stored || !args.read.format.streams() {
         answer.find_top()?;
     }
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     let RequestsOutput { failed, .. } = answer;
     open.leave_out(failed)?;
     let mut problems = open.problems(&[]);

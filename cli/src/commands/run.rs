@@ -12,17 +12,17 @@ use std::time::Duration;
 use super::watchdog::{self, Watchdog};
 use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
-use crate::output;
-use lapscope_bench::install;
-use lapscope_bench::launch::container;
-use lapscope_bench::launch::environment::{self, EnvironmentChanges};
-use lapscope_bench::launch::runs::RunDirectory;
-use lapscope_bench::launch::{child, line, outcome, Recorded};
 use lapscope_data::db::list_files;
 use lapscope_data::program::{self, Obstacle, ProgramFile};
 use lapscope_data::say;
 use lapscope_data::text::shell;
+use lapscope_launch::install;
+use lapscope_launch::run::container;
+use lapscope_launch::run::environment::{self, EnvironmentChanges};
+use lapscope_launch::run::runs::RunDirectory;
+use lapscope_launch::run::{child, line, outcome, Recorded};
 use lapscope_report::calibration;
+use lapscope_show::output;
 
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
@@ -99,7 +99,7 @@ fn program(command: &[OsString]) -> Option<PathBuf> {
     line::program(command).filter(|_| container::engine(command).is_none())
 }
 
-/// What its file tells of it.
+/// What its file says of it.
 pub fn inspected(command: &[OsString]) -> Option<ProgramFile> {
     program::inspect(&program(command)?).ok()
 }

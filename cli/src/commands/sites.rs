@@ -7,20 +7,21 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::args::SitesArgs;
-use crate::export::rows::{self, RowWriter};
-use crate::export::{self, warn_of_data, Document};
-use crate::render;
 use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_data::model::Nanos;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::{name_path, NameFrames};
 use lapscope_data::text::style::Style;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::sites::{group_sites, name_site, Site};
 use lapscope_report::pipeline::filters::{check_calls, check_ranks};
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::is_wanted_call;
+use lapscope_show::format::rows::{self, RowWriter};
+use lapscope_show::format::{self, warn_of_data, Document};
+use lapscope_show::render;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::Wrapper;
@@ -34,6 +35,8 @@ struct SitesOutput<'a> {
     run_ns: Nanos,
     sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,
+    #[serde(skip)]
+    mean: MeanOfRanks,
     #[serde(skip)]
     threaded_ranks: u64,
     /// As text: call paths as a tree, in place of one after the other.
@@ -73,10 +76,11 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         run_ns: run_time,
         sites,
         wrappers: open.wrappers.iter().collect(),
+        mean: MeanOfRanks(sums.ranks.len() as u64),
         threaded_ranks: sums.threaded_ranks,
         is_tree: !args.paths,
     };
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,8 +91,8 @@ impl Document for SitesOutput<'_> {
             return Ok(writeln!(out, "no such call site")?);
         }
         match self.is_tree {
-            true => render::tree::write(out, &self.sites, style)?,
-            false => render::sites::write(out, &self.sites, style)?,
+            true => render::tree::write(out, &self.sites, self.mean, style)?,
+            false => render::sites::write(out, &self.sites, self.mean, style)?,
         }
         if let Some(why) = render::report::beyond_all(self.threaded_ranks) {
             writeln!(out, "\n{}", style.wrap(&why, "", ""))?;
@@ -97,7 +101,7 @@ impl Document for SitesOutput<'_> {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

@@ -12,15 +12,15 @@ use serde_json::Value;
 
 use super::merge::rows_bar;
 use crate::args::SqlArgs;
-use crate::export::rows::RowWriter;
-use crate::export::{self, warn_of_data, Document, Format};
-use crate::render::table::{Align, Table};
 use lapscope_data::db::{self, DbError};
 use lapscope_data::merged;
 use lapscope_data::say;
 use lapscope_data::schema::{self, Relation};
 use lapscope_data::text::style::Style;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::rows::RowWriter;
+use lapscope_show::format::{self, warn_of_data, Document, Format};
+use lapscope_show::render::table::{Align, Table};
 
 /// # Errors
 /// There is no run, or SQLite does not take the query.
@@ -30,7 +30,7 @@ pub fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         (run, query) => (run.as_deref(), query.as_deref()),
     };
     match query {
-        None => export::print(&mut Schema(schema::relations()?), args.format)?,
+        None => format::print(&mut Schema(schema::relations()?), args.format)?,
         Some(query) => answer(run, query, args.format)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -57,7 +57,7 @@ fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()>
     warn_of_data(&open.problems(&[]));
     db::unlimited(&together.connection);
     let mut statement = prepare(&together.connection, query).map_err(plain)?;
-    export::print(&mut QueryOutput(&mut statement), format).map_err(plain)
+    format::print(&mut QueryOutput(&mut statement), format).map_err(plain)
 }
 
 /// A single word may be a run or, for the newest run, the query.
@@ -190,7 +190,7 @@ impl Document for Schema {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
-        export::write_json(&self.0, out)
+        format::write_json(&self.0, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> anyhow::Result<()> {

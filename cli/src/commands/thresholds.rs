@@ -7,20 +7,20 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::own_program::OwnProgram;
 use crate::args::ThresholdsArgs;
-use crate::export::rows::RowWriter;
-use crate::export::{self, warn, Document};
-use crate::render;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::JSON_VERSION;
+use lapscope_launch::own_program::OwnProgram;
 use lapscope_measure::thresholds::{Declared, Thresholds};
 use lapscope_report::cvars;
 use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::rows::RowWriter;
+use lapscope_show::format::{self, warn, Document};
+use lapscope_show::render;
 use lapscope_trace::stretch::NamedStretch;
 
 #[derive(Serialize)]
@@ -70,7 +70,7 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let thresholds = view.thresholds(&reference, &args.ranks.chosen(), declared, true)?;
     let (run, stretch) = (open.name(), view.stretch);
     let mut answer = ThresholdsOutput { json_version: JSON_VERSION, run, stretch, thresholds };
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -81,7 +81,7 @@ impl Document for ThresholdsOutput {
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        format::write_json(self, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {

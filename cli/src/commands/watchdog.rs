@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::hang::describe;
-use lapscope_bench::launch::{outcome, Recorded};
 use lapscope_data::model::Nanos;
 use lapscope_data::say;
 use lapscope_data::state::{Beat, Condition, JobState, Pulse};
 use lapscope_data::text::style::stdout_columns;
 use lapscope_data::text::units::time;
+use lapscope_launch::run::{outcome, Recorded};
+use lapscope_show::diagnosis::describe;
 
 /// As timeout(1) says that it has ended a program.
 pub const EXIT_CODE: u8 = 124;
@@ -37,14 +37,15 @@ struct JobsWatched {
     /// When something was seen to go on.
     alive: Instant,
     /// The silence has been spoken of.
-    is_told: bool,
+    is_reported: bool,
     runs: BTreeMap<PathBuf, (Pulse, Beat)>,
 }
 
 impl<'a> Watchdog<'a> {
     pub fn new(recorded: &'a Recorded, limit: Duration, kills: bool) -> Watchdog<'a> {
         let now = Instant::now();
-        let seen = JobsWatched { looked: now, alive: now, is_told: false, runs: BTreeMap::new() };
+        let seen =
+            JobsWatched { looked: now, alive: now, is_reported: false, runs: BTreeMap::new() };
         Watchdog { recorded, limit, kills, seen: RefCell::new(seen) }
     }
 
@@ -60,19 +61,19 @@ impl<'a> Watchdog<'a> {
             seen.alive += pause;
         }
         if self.goes_on(&mut seen) {
-            (seen.alive, seen.is_told) = (seen.looked, false);
+            (seen.alive, seen.is_reported) = (seen.looked, false);
             return false;
         }
-        if seen.is_told || seen.looked.saturating_duration_since(seen.alive) < self.limit {
+        if seen.is_reported || seen.looked.saturating_duration_since(seen.alive) < self.limit {
             return false;
         }
-        seen.is_told = true;
+        seen.is_reported = true;
         let runs: Vec<PathBuf> = seen.runs.keys().cloned().collect();
         let silence = seen.alive.elapsed();
         seen.looked = Instant::now();
         drop(seen);
         // a job of several runs is ended for none of them while another may go on
-        let are_seen: Vec<bool> = runs.iter().map(|run| self.tell(run, silence)).collect();
+        let are_seen: Vec<bool> = runs.iter().map(|run| self.report(run, silence)).collect();
         if !self.kills || are_seen.contains(&false) {
             return false;
         }
@@ -99,7 +100,7 @@ impl<'a> Watchdog<'a> {
     }
 
     /// Prints the whole diagnosis. Whether all ranks were seen: of others nobody knows whether they go on.
-    fn tell(&self, run: &Path, silence: Duration) -> bool {
+    fn report(&self, run: &Path, silence: Duration) -> bool {
         let silence = time(Nanos(i64::try_from(silence.as_nanos()).unwrap_or(i64::MAX)));
         let columns = stdout_columns().unwrap_or(COLUMNS).saturating_sub(INDENT).max(30);
         match describe(&outcome::relative(run), columns) {
@@ -116,7 +117,7 @@ impl<'a> Watchdog<'a> {
                 sees_all
             }
             Err(error) => {
-                say!("watchdog: no MPI call has ended for {silence}, and why cannot be told: {error:#}");
+                say!("watchdog: no MPI call has ended for {silence}, and why is not known: {error:#}");
                 false
             }
         }

@@ -1,20 +1,14 @@
 //! `lapscope whatif`: a recorded run replayed under scenarios.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
 use crate::args::{usage_error, WhatIfArgs};
-use crate::export::rows::RowWriter;
-use crate::export::{self, Document};
-use crate::plot::sweep;
-use crate::render;
 use lapscope_data::files::read_short_text;
 use lapscope_data::say;
-use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_predict::replay::scenario::Scenario;
 use lapscope_predict::whatif::document::WhatIf;
@@ -22,7 +16,9 @@ use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepRequest};
 use lapscope_predict::whatif::{file, standard};
 use lapscope_report::pipeline::whatif::{build, WhatIfOptions};
 use lapscope_report::pipeline::OpenRun;
-use lapscope_trace::problem::Problem;
+use lapscope_show::format;
+use lapscope_show::plot::sweep;
+use lapscope_show::render;
 
 /// The exit code for a scenario that never ends.
 const DEADLOCK: u8 = 3;
@@ -38,7 +34,7 @@ pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let mut answer = build(&mut open, &asked)?;
-    export::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.read.format)?;
     if let Some((path, kind)) = args.figure.as_deref().zip(kind) {
         draw(&answer, path, kind)?;
     }
@@ -116,22 +112,4 @@ fn draw(answer: &WhatIf, path: &Path, kind: FigureKind) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     say!("figure in {}", visible(&path.to_string_lossy()));
     Ok(())
-}
-
-impl Document for WhatIf {
-    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::whatif::write(out, self, style)?)
-    }
-
-    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
-    }
-
-    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
-        Ok(render::whatif::write_rows(rows, self)?)
-    }
-
-    fn problems(&self) -> &[Problem] {
-        &self.problems
-    }
 }

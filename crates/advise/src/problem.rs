@@ -313,7 +313,7 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
         let what = match full {
             Full::MaxMb => {
                 "sums by call site and size are exact, of all of the run. Single requests, overlap and causes are of what has \
-                 records: all up to there, and slots of time drawn at random behind it"
+                 records: all up to there, and slots of time drawn at random after it"
             }
             Full::Disk | Full::FileSize => {
                 "after that only sums per call site and size were kept. Totals are complete; `requests` lists the part in \

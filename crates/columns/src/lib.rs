@@ -1,7 +1,7 @@
 //! A run as tables of columns: Parquet files that DuckDB, Polars, Spark, pandas and Arrow read. What every column means is in
 //! `docs/parquet.md`; a test holds that document against the lists of columns here.
 //!
-//! Of each node there is one file of requests, one of calls and one of messages, so that nodes are written side by side and a
+//! Each node has one file of requests, one of calls and one of messages, so that nodes are written side by side and a
 //! reader that wants one node opens one file. Rows stand in the order of ranks, in row groups of bounded size.
 
 pub mod calls;

@@ -15,6 +15,7 @@ mod guard;
 pub mod ids;
 mod locate;
 mod operations;
+mod outcome;
 mod rows;
 pub mod rules;
 mod scan;
@@ -41,9 +42,11 @@ pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
+pub(crate) use operations::for_each_operation;
 pub use operations::{
     has_counters, read_counters, scan_full_operations, FullOperation, OperationCache,
 };
+pub use outcome::{leaves_pending, FileOutcome, RankOutcome};
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use scan::{

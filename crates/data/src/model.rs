@@ -214,7 +214,7 @@ pub struct Processor {
 /// A row of `copied_sends`: sends that went from copies, so that waits for them say nothing of their transfers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopiedSends {
-    /// Why nothing was copied from some moment on.
+    /// Why nothing was copied from some time on.
     pub problem: Option<String>,
     /// Up to this size sends were copied.
     pub limit: Bytes,
@@ -253,7 +253,7 @@ pub struct RankInfo {
     pub init_end: Nanos,
     pub end: Nanos,
     pub ended: Ended,
-    /// Of ranks that were killed: when the process was seen to be gone, so that it ended between `end` and this; of others that did not
+    /// For ranks that were killed: when the process was seen to be gone, so that it ended between `end` and this; of others that did not
     /// call MPI_Finalize: when they ended. `None`: not seen.
     pub gone: Option<Nanos>,
     /// With those that were in the damaged pieces of its spool.
@@ -269,7 +269,7 @@ pub struct RankInfo {
     /// `None`: sends were not to be copied.
     pub copied_sends: Option<CopiedSends>,
     pub unknown_requests: u64,
-    /// Why it kept only sums from some moment on; `None`: it did not.
+    /// Why it kept only sums from some time on; `None`: it did not.
     pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,

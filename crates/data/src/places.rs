@@ -18,7 +18,7 @@ use crate::model::{site_frame, CallName, CallPath, Frame, Module};
 
 pub use read::FilePlaces;
 
-/// Of a call whose name its file does not have.
+/// The name of a call whose name its file does not have.
 fn unknown_call(id: i64) -> CallName {
     CallName::unknown(format!("call {id}"))
 }
@@ -203,7 +203,7 @@ impl<'p> PlacesOfFile<'p> {
         self.ids?.paths.get(&id).copied()
     }
 
-    /// Of `watch.call_path_id` and `watch.copy_path_id`; `None` when the file does not hold it.
+    /// The instruction of `watch.call_path_id` and `watch.copy_path_id`; `None` when the file does not hold it.
     pub fn instruction(self, id: i64) -> Option<InstructionId> {
         self.ids?.instructions.get(&id).copied()
     }

@@ -13,6 +13,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
 
 use crate::files::open_regular;
+use crate::symbols::find_locally;
 
 /// A program file.
 #[derive(Debug, Clone, Serialize)]
@@ -34,7 +35,7 @@ pub struct ProgramFile {
     pub interpreter: Option<PathBuf>,
     /// An MPI is part of the program itself: its calls reach nobody else.
     pub mpi_inside: bool,
-    /// Of another processor than this command, or of another word length: which.
+    /// Which other processor or word length than this command's it is for.
     pub foreign: Option<String>,
 }
 
@@ -218,8 +219,10 @@ fn inspect_elf<E: FileHeader<Endian = object::Endianness>>(
     let file = ElfFile::<E>::parse(data).ok()?;
     let has = |name: &str| file.section_by_name(name).is_some_and(|section| section.size() > 0);
     let build_id = file.build_id().ok().flatten().unwrap_or_default();
-    program.debug_info =
-        has(".debug_info") || has(".zdebug_info") || separate_file(build_id).exists();
+    let build_id: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    program.debug_info = has(".debug_info")
+        || has(".zdebug_info")
+        || find_locally(&program.path, &build_id).is_some();
     let header = file.elf_header();
     let endian = file.endian();
     let own = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
@@ -295,13 +298,6 @@ pub fn libraries_of_object(object: &Path) -> Vec<(String, Option<PathBuf>)> {
         _ => None,
     };
     interpreter.map(|loader| libraries(&loader, object)).unwrap_or_default()
-}
-
-/// Where distributions put debug information that was taken out of a program.
-fn separate_file(build_id: &[u8]) -> PathBuf {
-    let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (directory, rest) = hex.split_at(hex.len().min(2));
-    PathBuf::from(format!("/usr/lib/debug/.build-id/{directory}/{rest}.debug"))
 }
 
 fn interpreter<E: FileHeader<Endian = object::Endianness>>(data: &[u8]) -> Option<PathBuf> {

@@ -94,7 +94,7 @@ impl Offsets {
 /// By table the columns that a file has.
 pub type ColumnsThere = HashMap<String, HashSet<String>>;
 
-/// Of the file that is `schema` of `connection`: one that was written before a column came lacks it.
+/// The columns of the file that is `schema` of `connection`: one that was written before a column came lacks it.
 ///
 /// # Errors
 /// What SQLite says of its schema.

@@ -1,16 +1,22 @@
 //! From addresses in modules to functions, files and lines.
 //!
-//! Sources, best first: DWARF in the module, DWARF in its separate debug file (found by build id), ELF symbol tables.
+//! Sources, best first: DWARF in the module, DWARF in its separate debug file, ELF symbol tables.
 //! A module whose build id differs from the recorded one is another program: nothing is read from it.
 
+mod debug_files;
+mod debuginfod;
 mod elf;
+mod fortran;
 mod name;
 mod path;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use addr2line::gimli;
+
 use crate::model::{python_place, Frame, Module};
+pub use debug_files::find_locally;
 pub use elf::build_id;
 use elf::ElfSymbols;
 pub use name::{base_name, short_function, FrameName};
@@ -163,7 +169,7 @@ impl LoadedModule {
             Some(_) => trouble = Some(ModuleTrouble::Rebuilt),
             None => trouble = Some(ModuleTrouble::Unavailable),
         }
-        if let Some(debug) = debug_file(&module.build_id) {
+        if let Some(debug) = Self::debug_file(module, &files) {
             // It has the recorded build id, so it speaks for the program that ran, whatever happened to that since.
             files.push(debug);
             trouble = None;
@@ -173,6 +179,16 @@ impl LoadedModule {
             addr2line::Loader::new_with_sup(file, elf::supplementary_file(file)).ok()
         });
         LoadedModule { files, dwarf, elf: None, trouble }
+    }
+
+    /// Not looked for where the module has what it would have.
+    fn debug_file(module: &Module, files: &[PathBuf]) -> Option<PathBuf> {
+        let is_complete = files.iter().any(|file| elf::has_dwarf(file));
+        if is_complete {
+            None
+        } else {
+            debug_files::find(module)
+        }
     }
 
     fn names(&mut self, return_address: u64) -> Vec<FrameName> {
@@ -199,13 +215,13 @@ impl LoadedModule {
         };
         let mut names: Vec<FrameName> = Vec::new();
         while let Ok(Some(frame)) = frames.next() {
-            let function = frame.function.as_ref().and_then(|function| function.demangle().ok());
+            let function = frame.function.as_ref().and_then(source_name);
             let location = frame.location.as_ref();
             if let Some(inner) = names.last_mut() {
                 inner.inlined = true;
             }
             names.push(FrameName {
-                function: function.map(|name| name.into_owned()),
+                function,
                 file: location.and_then(|location| location.file).map(str::to_owned),
                 line: location.and_then(|location| location.line),
                 ..blank()
@@ -228,7 +244,8 @@ impl LoadedModule {
     /// The function and how far behind its begin the address is.
     fn elf_name(&mut self, address: u64) -> Option<(String, u64)> {
         let found = self.elf().find(address)?;
-        let name = addr2line::demangle_auto(found.name.into(), None).into_owned();
+        let name = fortran::demangle(found.name)
+            .unwrap_or_else(|| addr2line::demangle_auto(found.name.into(), None).into_owned());
         Some((name, found.offset))
     }
 
@@ -238,16 +255,16 @@ impl LoadedModule {
     }
 }
 
-fn blank() -> FrameName {
-    unnamed(Frame { module: None, address: 0, level: 0 }, None)
+/// A function's name as the source has it.
+fn source_name<R: gimli::Reader>(function: &addr2line::FunctionName<R>) -> Option<String> {
+    if fortran::is_fortran(function.language) {
+        return Some(fortran::demangle_fortran(&function.raw_name().ok()?));
+    }
+    Some(function.demangle().ok()?.into_owned())
 }
 
-/// Where distributions put debug files: /usr/lib/debug/.build-id/ab/cdef….debug.
-fn debug_file(build_id: &str) -> Option<PathBuf> {
-    let is_hexadecimal = build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let (directory, name) = build_id.split_at_checked(2).filter(|_| is_hexadecimal)?;
-    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{directory}/{name}.debug"));
-    (!name.is_empty() && elf::build_id(&path)? == build_id).then_some(path)
+fn blank() -> FrameName {
+    unnamed(Frame { module: None, address: 0, level: 0 }, None)
 }
 
 #[cfg(test)]

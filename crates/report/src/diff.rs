@@ -14,6 +14,7 @@ use lapscope_data::db::{Configuration, ValuesByName};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, OverlapNumbers};
 use lapscope_measure::sites::{Site, SiteKind};
@@ -197,6 +198,12 @@ pub enum Presence {
 }
 
 impl Diff {
+    /// Times that are summed over ranks as means of one: the runs may not have as many.
+    pub fn mean(&self, pair: TimePair) -> TimePair {
+        let mean = |run: &RunIdentity, sum| MeanOfRanks(run.ranks as u64).of(sum);
+        TimePair::new(mean(&self.a, pair.a_ns), mean(&self.b, pair.b_ns))
+    }
+
     /// Compares two reports with all their call sites; `top` limits how many are listed, 0 lists all.
     pub fn new(a: &DiffSide, b: &DiffSide, top: usize) -> Diff {
         let ranks = (a.report.head.ranks, b.report.head.ranks);

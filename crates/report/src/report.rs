@@ -10,6 +10,7 @@ use lapscope_advise::insight::{find_insights, Insight};
 use lapscope_advise::summary::{exposed, Summary};
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
@@ -179,6 +180,11 @@ pub struct ReportOptions {
 }
 
 impl Report {
+    /// How what is summed over ranks is shown.
+    pub fn mean(&self) -> MeanOfRanks {
+        MeanOfRanks(self.ranks.len() as u64)
+    }
+
     /// Answers for a run of at least one rank; gives back the overlap, of which it has the totals alone.
     pub fn build(
         run_name: &str,

@@ -65,7 +65,7 @@ pub struct Request {
     pub call: String,
     /// The call that made a persistent request; `None` for others.
     pub init_call: Option<String>,
-    pub kind: String,
+    pub kind: Kind,
     pub bytes: u64,
     pub peer: Option<Rank>,
     pub tag: Option<i64>,

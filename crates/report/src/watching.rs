@@ -199,7 +199,7 @@ fn reason_in_words(reason: &str) -> &str {
         "small" => "smaller than LAPSCOPE_REACH_MIN_BYTES",
         "busy" => "all watchpoints were in use, or it was the turn of other call sites",
         "budget" => "LAPSCOPE_REACH_BUDGET was used up",
-        "datatype" => "which bytes of the datatype are data could not be told",
+        "datatype" => "which bytes of the datatype are data is not known",
         "memory" => "not in ordinary memory, as that of a device",
         "shared" => "in memory that other processes may write",
         "thread" => "posted by one thread, completed by another",

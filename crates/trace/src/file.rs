@@ -6,14 +6,14 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::marks::read_marks;
-use super::operation::RequestEnd;
 use super::presence::Presence;
+use super::query::{self, CommunicatorRow};
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
 use super::rows::{
     add_call, add_request, FileOperation, OperationPlace, OperationPlaces, RankRows,
 };
-use super::{Detail, LeftOut, Starvation, Starved};
+use super::{LeftOut, Starvation};
 use lapscope_data::db::{
     rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
@@ -77,7 +77,7 @@ impl FileTrace {
             ranks: definitions.ranks.iter().map(|_| RankRows::default()).collect(),
             definitions,
             communicators: read_communicators(connection)?,
-            epochs: read_pairs(connection, "SELECT rank, epoch_ns FROM rank")?,
+            epochs: query::epochs(connection)?,
             wanted,
             rows: rows_to_scan(connection)?,
         };
@@ -190,12 +190,8 @@ impl FileTrace {
 
     fn read_starvation(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let slots = self.slots();
-        let mut statement =
-            connection.prepare("SELECT rank, begin_ns, end_ns, wait_ns FROM starvation")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let starved = Starved { begin: row.get(1)?, end: row.get(2)?, wait: row.get(3)? };
-            if let Some(&slot) = slots.get(&row.get(0)?) {
+        for (rank, starved) in query::starved(connection)? {
+            if let Some(&slot) = slots.get(&rank) {
                 self.ranks[slot as usize].starved.push(starved);
             }
         }
@@ -204,19 +200,8 @@ impl FileTrace {
 
     fn read_detail(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let slots = self.slots();
-        let mut statement = connection.prepare(
-            "SELECT rank, slot, stage, begin_ns, end_ns, cut FROM detail ORDER BY rank, begin_ns",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let detail = Detail {
-                slot: row.get(1)?,
-                stage: row.get(2)?,
-                begin: row.get(3)?,
-                end: row.get(4)?,
-                is_cut: row.get(5)?,
-            };
-            if let Some(&slot) = slots.get(&row.get(0)?) {
+        for (rank, detail) in query::details(connection)? {
+            if let Some(&slot) = slots.get(&rank) {
                 self.ranks[slot as usize].detail.push(detail);
             }
         }
@@ -228,18 +213,15 @@ impl FileTrace {
         connection: &Connection,
         places: &OperationPlaces,
     ) -> rusqlite::Result<()> {
-        let mut statement =
-            connection.prepare("SELECT operation_id, count, begin_ns, end_ns FROM left_out")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
+        for row in query::left_out(connection)? {
             let is_taken =
                 |place: &OperationPlace| place.is_endpoint && self.is_wanted(place.rank as usize);
-            let Some(place) = places.get(row.get(0)?).filter(is_taken) else { continue };
+            let Some(place) = places.get(row.operation_id).filter(is_taken) else { continue };
             self.ranks[place.rank as usize].left_out.push(LeftOut {
                 operation: place.operation,
-                count: row.get(1)?,
-                begin: row.get(2)?,
-                end: row.get(3)?,
+                count: row.count,
+                begin: row.begin,
+                end: row.end,
                 comm: None,
             });
         }
@@ -252,35 +234,27 @@ impl FileTrace {
         of_file: PlacesOfFile<'_>,
     ) -> rusqlite::Result<OperationPlaces> {
         let slots = self.slots();
-        let mut statement = connection.prepare(
-            "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.call_path_id, o.communicator_id, o.kind, o.bytes, o.peer,
-                    o.tag, o.posted_peer, o.ended, o.receive_operation_id
-             FROM operation o LEFT JOIN operation i ON i.id = o.init_operation_id ORDER BY o.id",
-        )?;
-        let mut rows = statement.query([])?;
         let mut places = OperationPlaces::default();
-        while let Some(row) = rows.next()? {
-            let rank = slots.get(&row.get(1)?).copied().unwrap_or(0);
+        query::operations(connection, |row| {
+            let rank = slots.get(&row.rank).copied().unwrap_or(0);
             let operations = &mut self.ranks[rank as usize].operations;
-            let ended = row.get_ref(11)?.as_str_or_null()?;
-            let path = row.get::<_, Option<i64>>(4)?;
-            let site = of_file.site(row.get(2)?, path);
-            let Some((site, mode_call)) = site.zip(of_file.call_index(row.get(3)?)) else {
-                continue;
+            let site = of_file.site(row.call_id, row.call_path_id);
+            let Some((site, mode_call)) = site.zip(of_file.call_index(row.mode_call_id)) else {
+                return;
             };
             let operation = FileOperation {
                 site,
-                path: path.and_then(|path| of_file.path(path)),
+                path: row.call_path_id.and_then(|path| of_file.path(path)),
                 mode_call,
-                communicator_id: row.get(5)?,
-                kind: row.get(6)?,
-                bytes: row.get(7)?,
-                peer: row.get(8)?,
-                tag: row.get(9)?,
-                posted_peer: row.get(10)?,
-                ended: RequestEnd::parse(ended),
-                is_tested: ended == Some("tested"),
-                receive: row.get(12)?,
+                communicator_id: row.communicator_id,
+                kind: row.kind,
+                bytes: row.bytes,
+                peer: row.peer,
+                tag: row.tag,
+                posted_peer: row.posted_peer,
+                ended: row.ended,
+                is_tested: row.is_tested,
+                receive: row.receive,
                 is_second_half: false,
             };
             let call = of_file.places().call(site);
@@ -291,11 +265,10 @@ impl FileTrace {
                 is_blocking,
                 is_endpoint: is_blocking || call.role == "POST",
             };
-            let id = row.get(0)?;
-            places.receives.extend(operation.receive.map(|receive| (id, receive)));
+            places.receives.extend(operation.receive.map(|receive| (row.id, receive)));
             operations.push(operation);
-            places.push(id, place);
-        }
+            places.push(row.id, place);
+        })?;
         for place in places.receives.values().filter_map(|&id| places.get(id)) {
             let rank = &mut self.ranks[place.rank as usize];
             rank.operations[place.operation as usize].is_second_half = true;
@@ -316,22 +289,13 @@ fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<Communicators> {
-    let mut statement =
-        connection.prepare("SELECT id, identity, ordinal, size + remote_size FROM communicator")?;
-    let rows = statement.query_map([], |row| {
-        let size = row.get::<_, i64>(3)?.max(0) as u32;
-        Ok((row.get(0)?, Communicator { identity: row.get(1)?, ordinal: row.get(2)?, size }))
-    })?;
-    rows.collect()
+    let named = |CommunicatorRow { id, identity, ordinal, size }: CommunicatorRow| {
+        (id, Communicator { identity, ordinal, size })
+    };
+    Ok(query::communicators(connection)?.into_iter().map(named).collect())
 }
 
-fn read_pairs(connection: &Connection, sql: &str) -> rusqlite::Result<HashMap<RankKey, i64>> {
-    let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    rows.collect()
-}
-
-/// Reports progress every so many rows: telling each would cost more than reading it.
+/// Reports progress every so many rows: each of them would cost more than reading it.
 fn tick(rows: &mut u64, progress: &(dyn Fn(u64) + Sync)) {
     const EVERY: u64 = 1 << 16;
     *rows += 1;

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use crate::query::communicator_names;
 use lapscope_data::db::{for_each_file, DbError};
-use lapscope_data::model::{Rank, RankKey};
+use lapscope_data::model::Rank;
 
 /// How many a rank made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,19 +21,12 @@ pub fn read_made(databases: &[PathBuf]) -> (HashMap<(Rank, i64), MadeHandles>, V
     let read = for_each_file(databases, |database, definitions| {
         let ranks = definitions.ranks_by_key();
         let mut made: HashMap<(Rank, i64), MadeHandles> = HashMap::new();
-        let mut read = || -> rusqlite::Result<()> {
-            let sql = "SELECT rank, name FROM communicator";
-            let mut statement = database.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                if let Some(info) = ranks.get(&row.get::<_, RankKey>(0)?) {
-                    let of_rank = made.entry((info.rank, info.life)).or_default();
-                    of_rank.add(row.get_ref(1)?.as_str().unwrap_or_default());
-                }
+        let read = communicator_names(&database.connection, |rank, name| {
+            if let Some(info) = ranks.get(&rank) {
+                made.entry((info.rank, info.life)).or_default().add(name);
             }
-            Ok(())
-        };
-        read().map_err(DbError::reading(&database.path))?;
+        });
+        read.map_err(DbError::reading(&database.path))?;
         Ok(made)
     });
     match read {

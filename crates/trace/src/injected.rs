@@ -7,19 +7,23 @@ pub mod page;
 mod windows;
 
 use std::collections::HashMap;
-use std::ops::AddAssign;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use self::arms::{Arms, Posted};
 use self::page::Page;
+use crate::query::{
+    injection_budget, injection_sums, injectors, request_sites, was_asked_to_inject, OperationSite,
+};
 use lapscope_data::db::{for_each_file, scan_rows, Database, DbError, FileDefinitions};
-use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
+use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, Places, PlacesOfFile, SiteId};
 use lapscope_data::request_row;
+
+pub use crate::test_counts::Tests;
 
 /// Where requests are posted, and by which call path.
 pub type PostedAt = (SiteId, Option<CallPathId>);
@@ -50,44 +54,6 @@ pub struct RankInjection {
     /// What it tried and decided; only under auto.
     #[serde(skip)]
     pub page: Option<Page>,
-}
-
-/// What was injected; columns of the table `injection`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tests {
-    /// Requests posted with injection on.
-    pub requests: u64,
-    pub tests: u64,
-    /// Tests that moved something.
-    pub found: u64,
-    pub test_ns: Nanos,
-    /// In tests that found nothing.
-    pub idle_ns: Nanos,
-    pub interrupts: u64,
-    /// Interrupts at places where MPI could not be entered.
-    pub deferred: u64,
-    /// In interrupts, without their tests.
-    pub interrupt_ns: Nanos,
-}
-
-impl Tests {
-    /// Cost that bought nothing.
-    pub fn cost(&self) -> Nanos {
-        self.idle_ns + self.interrupt_ns
-    }
-}
-
-impl AddAssign for Tests {
-    fn add_assign(&mut self, other: Tests) {
-        self.requests += other.requests;
-        self.tests += other.tests;
-        self.found += other.found;
-        self.test_ns += other.test_ns;
-        self.idle_ns += other.idle_ns;
-        self.interrupts += other.interrupts;
-        self.deferred += other.deferred;
-        self.interrupt_ns += other.interrupt_ns;
-    }
 }
 
 /// What a file says of injection.
@@ -124,8 +90,7 @@ pub fn read_files(
 }
 
 fn was_asked(database: &Database) -> bool {
-    let sql = "SELECT EXISTS (SELECT 1 FROM injector)";
-    database.connection.query_row(sql, [], |row| row.get(0)).unwrap_or(true) // why not is said by who reads it
+    was_asked_to_inject(&database.connection).unwrap_or(true) // why not is said by who reads it
 }
 
 fn read_file(
@@ -160,43 +125,31 @@ fn read_ranks(
     connection: &Connection,
     infos: &HashMap<RankKey, RankInfo>,
 ) -> rusqlite::Result<Vec<(RankKey, RankInjection)>> {
-    let mut statement = connection.prepare(
-        "SELECT rank, mode, problem, clock, ab_slot_ns, test_ns, interrupt_ns, check_ns, spent_ns, automatic
-         FROM injector ORDER BY rank",
-    )?;
-    let mut rows = statement.query([])?;
     let mut ranks = Vec::new();
-    while let Some(row) = rows.next()? {
-        let key = row.get(0)?;
-        let Some(info) = infos.get(&key) else { continue };
+    for row in injectors(connection)? {
+        let Some(info) = infos.get(&row.rank) else { continue };
         let run_ns = info.run_time();
         let waited_ns = info.processor.map_or(Nanos(0), |processor| processor.wait.min(run_ns));
         let had = 1.0 - waited_ns.share_of(run_ns);
         let rank = RankInjection {
             rank: info.rank,
             life: info.life,
-            mode: row.get::<_, Text>(1)?.0,
-            problem: row.get::<_, Option<Text>>(2)?.map(|text| text.0),
-            clock: row.get::<_, Option<Text>>(3)?.map(|text| text.0),
-            ab_slot_ns: row.get(4)?,
-            test_ns: row.get(5)?,
-            interrupt_ns: row.get(6)?,
-            check_ns: row.get(7)?,
-            spent_ns: row.get(8)?,
+            mode: row.mode,
+            problem: row.problem,
+            clock: row.clock,
+            ab_slot_ns: row.ab_slot_ns,
+            test_ns: row.test_ns,
+            interrupt_ns: row.interrupt_ns,
+            check_ns: row.check_ns,
+            spent_ns: row.spent_ns,
             run_ns,
             waited_ns,
-            budget: budget(connection, key)?.map(|budget| budget * had),
-            page: row.get::<_, Option<Text>>(9)?.and_then(|text| Page::parse(&text.0)),
+            budget: injection_budget(connection, row.rank)?.map(|budget| budget * had),
+            page: row.page.and_then(|text| Page::parse(&text)),
         };
-        ranks.push((key, rank));
+        ranks.push((row.rank, rank));
     }
     Ok(ranks)
-}
-
-/// What was asked for, as a fraction; the option is in percent.
-fn budget(connection: &Connection, rank: RankKey) -> rusqlite::Result<Option<f64>> {
-    let sql = "SELECT CAST(value AS REAL) / 100 FROM option WHERE rank = ?1 AND name = 'LAPSCOPE_INJECT_BUDGET'";
-    connection.query_row(sql, [rank.0], |row| row.get(0)).optional()
 }
 
 fn read_sites(
@@ -204,33 +157,13 @@ fn read_sites(
     of_file: PlacesOfFile<'_>,
     infos: &HashMap<RankKey, RankInfo>,
 ) -> rusqlite::Result<Vec<InjectionRow>> {
-    let mut statement = connection.prepare(
-        "SELECT rank, call_id, call_path_id, max(policy), sum(requests), sum(tests), sum(found), sum(test_ns), sum(idle_ns),
-                sum(interrupts), sum(deferred), sum(interrupt_ns)
-         FROM injection GROUP BY rank, call_id, call_path_id",
-    )?;
-    let mut rows = statement.query([])?;
     let mut sites = Vec::new();
-    while let Some(row) = rows.next()? {
-        let Some(info) = infos.get(&row.get(0)?) else { continue };
-        let Some(at) = posted_at(of_file, row.get(1)?, row.get(2)?) else { continue };
-        let count = |column| row.get::<_, i64>(column).map(|count| count.max(0) as u64);
-        sites.push(InjectionRow {
-            rank: info.rank,
-            at,
-            is_on: row.get(3)?,
-            tests: Tests {
-                requests: count(4)?,
-                tests: count(5)?,
-                found: count(6)?,
-                test_ns: row.get(7)?,
-                idle_ns: row.get(8)?,
-                interrupts: count(9)?,
-                deferred: count(10)?,
-                interrupt_ns: row.get(11)?,
-            },
-        });
-    }
+    injection_sums(connection, |row| {
+        let at = posted_at(of_file, row.call_id, row.call_path_id);
+        if let Some((info, at)) = infos.get(&row.rank).zip(at) {
+            sites.push(InjectionRow { rank: info.rank, at, is_on: row.is_on, tests: row.tests });
+        }
+    })?;
     Ok(sites)
 }
 
@@ -301,14 +234,12 @@ fn read_operations(
     connection: &Connection,
     of_file: PlacesOfFile<'_>,
 ) -> rusqlite::Result<FxHashMap<i64, (RankKey, PostedAt)>> {
-    let sql = "SELECT id, rank, call_id, call_path_id FROM operation WHERE ended IS NOT NULL";
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
     let mut operations = FxHashMap::default();
-    while let Some(row) = rows.next()? {
-        let Some(at) = posted_at(of_file, row.get(2)?, row.get(3)?) else { continue };
-        operations.insert(row.get(0)?, (row.get(1)?, at));
-    }
+    request_sites(connection, |OperationSite { id, rank, call_id, call_path_id }| {
+        if let Some(at) = posted_at(of_file, call_id, call_path_id) {
+            operations.insert(id, (rank, at));
+        }
+    })?;
     Ok(operations)
 }
 

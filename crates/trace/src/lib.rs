@@ -9,6 +9,7 @@ pub mod call_paths;
 pub mod clock;
 pub mod collective;
 mod combine;
+mod detail;
 pub mod endpoint;
 mod file;
 pub mod handles;
@@ -26,6 +27,7 @@ mod past;
 pub mod presence;
 pub mod problem;
 pub mod processors;
+pub mod query;
 mod read;
 pub mod roster;
 mod row;
@@ -37,6 +39,7 @@ pub mod stretch;
 pub mod sums;
 pub mod survey;
 pub mod target;
+mod test_counts;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -53,6 +56,7 @@ pub use clock::Clocks;
 pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, CollectiveMembers};
+pub use detail::Detail;
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Depth;
 pub use left_out::LeftOut;
@@ -144,19 +148,6 @@ pub struct RankTrace {
     pub end: i64,
     /// How its own clock was corrected.
     line: Option<line::Line>,
-}
-
-/// A slot of time in which a rank recorded rows (table `detail`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Detail {
-    pub slot: i64,
-    /// 0: from the begin of the recording on; k: drawn with probability 4^-k.
-    pub stage: u32,
-    /// Moments as those of endpoints.
-    pub begin: i64,
-    pub end: i64,
-    /// Given up before the slot's end.
-    pub is_cut: bool,
 }
 
 impl RankTrace {
@@ -264,7 +255,7 @@ impl Trace {
         self.focus.as_ref().map_or(true, |focus| focus[place])
     }
 
-    /// Whether some rank kept sums alone from some moment on.
+    /// Whether some rank kept sums alone from some time on.
     pub fn is_summarized(&self) -> bool {
         self.ranks.iter().any(|rank| rank.info().summarized.is_some())
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
+use crate::query;
 use lapscope_data::model::RankKey;
 use lapscope_data::places::Interner;
 
@@ -45,23 +46,19 @@ pub(super) fn read_marks(
     slot_of: impl Fn(RankKey) -> Option<usize>,
 ) -> rusqlite::Result<HashMap<usize, RankMarks>> {
     let mut marks: HashMap<usize, (Vec<Mark>, Interner<String>)> = HashMap::new();
-    let mut statement = connection
-        .prepare("SELECT rank, begin_ns, level, name FROM mark ORDER BY rank, begin_ns, rowid")?;
-    let mut rows = statement.query([])?;
     let mut last = None;
-    while let Some(row) = rows.next()? {
-        let rank: RankKey = row.get(0)?;
+    query::marks(connection, |mark| {
         // rows of a rank stand together
         let slot = match last {
-            Some((known, slot)) if known == rank => slot,
-            _ => slot_of(rank),
+            Some((known, slot)) if known == mark.rank => slot,
+            _ => slot_of(mark.rank),
         };
-        last = Some((rank, slot));
-        let Some(slot) = slot else { continue };
+        last = Some((mark.rank, slot));
+        let Some(slot) = slot else { return };
         let (of_rank, names) = marks.entry(slot).or_default();
-        let name = row.get::<_, Option<String>>(3)?.map(|name| names.intern(name) as u32);
-        of_rank.push(Mark { at: row.get(1)?, level: row.get(2)?, name });
-    }
+        let name = mark.name.map(|name| names.intern(name) as u32);
+        of_rank.push(Mark { at: mark.at, level: mark.level, name });
+    })?;
     let put_together = |(slot, (marks, names)): (usize, (Vec<Mark>, Interner<String>))| {
         (slot, RankMarks { marks, names: names.values })
     };

@@ -49,7 +49,7 @@ impl Stretch {
         }
         if begin >= length {
             let (from, length) = (words(begin), words(length));
-            return Err(format!("--from {from}: the run ends {length} behind MPI_Init"));
+            return Err(format!("--from {from}: the run ends {length} after MPI_Init"));
         }
         // what begins behind the end of a rank's run, as calls behind MPI_Finalize's entry, is part of it where nothing ends it
         let end = if to.is_none() { i64::MAX } else { start.saturating_add(end) };

@@ -1,6 +1,6 @@
 //! What has to be known of all ranks before parts are made: who they are, where their rows lie, and whom they talk to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::collective::nearest;
+use super::query;
 use super::roster::{CommKey, Member};
 use super::{Roster, Starvation, Starved};
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, PerFile};
-use lapscope_data::model::RankInfo;
+use lapscope_data::model::{RankInfo, RankKey};
 
 /// All ranks of a run. Places are those of the [`Roster`].
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -53,7 +54,7 @@ impl Survey {
     /// No file could be read.
     pub fn read(databases: &[PathBuf]) -> Result<(Survey, Vec<DbError>), DbError> {
         let PerFile { read, failed } = for_each_file(databases, |database, definitions| {
-            let told = told_by(&database.connection, &definitions);
+            let told = members_of(&database.connection, &definitions);
             Ok((database.path.clone(), told.map_err(DbError::reading(&database.path))?))
         })?;
         let (files, by_file): (Vec<PathBuf>, Vec<Vec<FileMember>>) = read.into_iter().unzip();
@@ -113,62 +114,38 @@ impl Survey {
     }
 }
 
-fn told_by(
+fn members_of(
     connection: &Connection,
     definitions: &FileDefinitions,
 ) -> rusqlite::Result<Vec<FileMember>> {
     let rows = rows_to_scan(connection)?;
     let each = rows / definitions.ranks.len().max(1) as u64;
-    let mut told = Vec::new();
+    let epochs = query::epochs(connection)?;
+    let mut starved: HashMap<RankKey, Vec<Starved>> = HashMap::new();
+    for (rank, interval) in query::starved(connection)? {
+        starved.entry(rank).or_default().push(interval);
+    }
+    let mut members = Vec::new();
     for (slot, info) in definitions.ranks.iter().enumerate() {
-        let key = info.key.0;
-        let peers = collect(
-            connection,
-            "SELECT DISTINCT peer FROM operation WHERE rank = ?1 AND peer IS NOT NULL",
-            key,
-            |row| row.get(0),
-        )?;
-        let communicators = |sql: &str| {
-            collect(connection, sql, key, |row| {
-                Ok((info.rank.world, row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-            })
+        let collectives = |are_requests| -> rusqlite::Result<Vec<CommKey>> {
+            let all = query::collectives(connection, info.key, are_requests)?.into_iter();
+            Ok(all.map(|(identity, ordinal)| (info.rank.world, identity, ordinal)).collect())
         };
-        let own = communicators(COLLECTIVES_IN)?;
-        let asked = communicators(&format!("{COLLECTIVES_IN} AND o.ended IS NOT NULL"))?;
-        let starved = collect(
-            connection,
-            "SELECT begin_ns, end_ns, wait_ns FROM starvation WHERE rank = ?1",
-            key,
-            |row| Ok(Starved { begin: row.get(0)?, end: row.get(1)?, wait: row.get(2)? }),
-        )?;
-        let epoch_sql = "SELECT epoch_ns FROM rank WHERE rank = ?1";
+        let starved = starved.remove(&info.key).unwrap_or_default();
         let member = Member {
             info: info.clone(),
-            epoch: connection.query_row(epoch_sql, [key], |row| row.get(0))?,
+            epoch: epochs.get(&info.key).copied().unwrap_or(0),
             is_starved: !Starvation::new(starved).is_empty(),
             rows: if slot == 0 { rows } else { 0 },
-            communicators: own,
+            communicators: collectives(false)?,
         };
-        told.push(FileMember {
+        members.push(FileMember {
             member,
             is_first: slot == 0,
             rows: each,
-            peers,
-            asked_together: asked,
+            peers: query::peers(connection, info.key)?,
+            asked_together: collectives(true)?,
         });
     }
-    Ok(told)
-}
-
-const COLLECTIVES_IN: &str = "SELECT DISTINCT c.identity, c.ordinal
-    FROM operation o JOIN communicator c ON c.id = o.communicator_id
-    WHERE o.rank = ?1 AND o.kind = 'collective'";
-
-fn collect<T>(
-    connection: &Connection,
-    sql: &str,
-    key: i64,
-    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    connection.prepare(sql)?.query_map([key], read)?.collect()
+    Ok(members)
 }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use self::bounds::TimeBounds;
 use self::words::{Buffer, Word};
+use crate::query::operation_sites;
 use lapscope_data::db::{
     for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, Database, DbError,
     FileDefinitions,
@@ -237,15 +238,12 @@ impl FileReader<'_> {
 
     /// Every operation by its id; `None` of those whose site is not known.
     fn read_operations(&self) -> rusqlite::Result<FxHashMap<i64, Option<WatchedOperation>>> {
-        let sql = "SELECT id, rank, call_id, call_path_id FROM operation";
-        let mut statement = self.database.connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
         let mut operations = FxHashMap::default();
-        while let Some(row) = rows.next()? {
-            let rank = row.get(1)?;
-            let site = self.of_file.site(row.get(2)?, row.get(3)?);
-            operations.insert(row.get(0)?, site.map(|site| WatchedOperation { rank, site }));
-        }
+        operation_sites(&self.database.connection, |row| {
+            let site = self.of_file.site(row.call_id, row.call_path_id);
+            let operation = site.map(|site| WatchedOperation { rank: row.rank, site });
+            operations.insert(row.id, operation);
+        })?;
         Ok(operations)
     }
 

@@ -115,18 +115,39 @@ pub fn dictionary(root: &Path) -> Result<String, String> {
     read(&root.join(DICTIONARY), |text| schema::dictionary::filled(&schema, text))
 }
 
+/// The page of options, all of which is made.
+pub const OPTIONS_PAGE: &str = "docs/options.md";
+
+/// That page as it should be.
+///
+/// # Errors
+/// As [`read`].
+pub fn options_page(root: &Path) -> Result<String, String> {
+    Ok(options::page(&read(&root.join("interposer/options.def"), options::parse)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_dictionary_says_what_tables_def_says() {
+    /// Whether a file of the tree is what it would be made as now.
+    fn check(file: &str, source: &str, make: fn(&Path) -> Result<String, String>) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let made = dictionary(&root).unwrap_or_else(|error| panic!("{error}"));
-        let stands = std::fs::read_to_string(root.join(DICTIONARY)).expect("the dictionary");
+        let made = make(&root).unwrap_or_else(|error| panic!("{error}"));
+        let stands = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         let mut pairs = stands.lines().zip(made.lines());
         let differs = pairs.find(|(stands, made)| stands != made);
         let remedy = "cargo run -p lapscope-generate -- . --dictionary";
-        assert!(stands == made, "{DICTIONARY} is not made of tables.def: {remedy}\n{differs:?}");
+        assert!(stands == made, "{file} is not made of {source}: {remedy}\n{differs:?}");
+    }
+
+    #[test]
+    fn the_dictionary_says_what_tables_def_says() {
+        check(DICTIONARY, "tables.def", dictionary);
+    }
+
+    #[test]
+    fn the_page_of_options_says_what_options_def_says() {
+        check(OPTIONS_PAGE, "options.def", options_page);
     }
 }

@@ -1,12 +1,15 @@
 //! `lapscope-generate ROOT DIRECTORY` writes what it makes of the .def files in the tree at ROOT; `lapscope-generate ROOT`
-//! lists the calls; `lapscope-generate ROOT --dictionary` writes the tables of columns into schema/README.md.
+//! lists the calls; `lapscope-generate ROOT --dictionary` writes the tables of columns into schema/README.md, and
+//! docs/options.md.
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // what a build prints
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lapscope_generate::{calls, dictionary, generate, read, symbols, DICTIONARY};
+use lapscope_generate::{
+    calls, dictionary, generate, options_page, read, symbols, DICTIONARY, OPTIONS_PAGE,
+};
 
 /// One line for each symbol: call, family, role, binding, symbol.
 fn list(root: &Path) -> Result<(), String> {
@@ -21,8 +24,10 @@ fn list(root: &Path) -> Result<(), String> {
 }
 
 fn write_dictionary(root: &Path) -> Result<(), String> {
-    let text = dictionary(root)?;
-    std::fs::write(root.join(DICTIONARY), text).map_err(|error| format!("{DICTIONARY}: {error}"))
+    for (file, text) in [(DICTIONARY, dictionary(root)?), (OPTIONS_PAGE, options_page(root)?)] {
+        std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))?;
+    }
+    Ok(())
 }
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! `options.def`: every variable of the recorder, as tables in C and in Rust.
+//! `options.def`: every variable of the recorder, as tables in C and in Rust, and as a page.
 
 use std::collections::BTreeMap;
 
@@ -287,6 +287,31 @@ pub fn rust_table(options: &Options) -> String {
     text
 }
 
+const PAGE: &str = "# Options
+
+Each option is an environment variable of the ranks. `lapscope run --set NAME=VALUE` sets one, and
+`lapscope options` prints them all with their values now. A value that is not taken is named, and
+the default is used. Sizes and times may have a unit: `64k`, `2G` (times 1024), `300us`, `1ms`,
+`2min`.
+
+This page is made from `interposer/options.def`; a test holds it against that file:
+
+    cargo run -p lapscope-generate -- . --dictionary
+";
+
+/// `docs/options.md`.
+pub fn page(options: &Options) -> String {
+    let mut text = PAGE.to_owned();
+    line!(&mut text, "\n| variable | values | default | meaning |\n|---|---|---|---|");
+    for variable in &options.options {
+        let Variable { name, default, doc, .. } = variable;
+        let values = variable.expected().replace('|', ", ");
+        let default = if default.is_empty() { String::new() } else { format!("`{default}`") };
+        line!(&mut text, "| `{name}` | {values} | {default} | {doc} |");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,6 +357,17 @@ mod tests {
         let rust = rust_table(&options);
         assert!(rust.contains("values: Values::Count { low: 1, high: 9, unit: \"mb\" }"), "{rust}");
         assert!(rust.contains("Values::Tuples(&[(0, 7), (-3, 3)])"), "{rust}");
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each_option() {
+        let page = page(&parse(TEXT).expect("understood"));
+        assert!(
+            page.contains("\n| `LAPSCOPE_MAX` | 1..9 MB | `5` | Says \"this\", and that. |\n"),
+            "{page}"
+        );
+        assert!(page.contains("\n| `LAPSCOPE_WHAT` | a, b | `a` | Which. |\n"), "{page}");
+        assert!(page.contains("\n| `LAPSCOPE_DIR` | directory |  | Where. |\n"), "{page}");
     }
 
     #[test]

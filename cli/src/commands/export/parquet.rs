@@ -7,7 +7,6 @@ use anyhow::Result;
 use super::interrupt::Interrupts;
 use super::with_cure;
 use crate::args::ExportParquetArgs;
-use crate::export::warn_of_data;
 use lapscope_advise::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
 use lapscope_columns::{write, WriteProgress};
@@ -15,6 +14,7 @@ use lapscope_data::say;
 use lapscope_data::text::progress::Progress;
 use lapscope_report::pipeline::overlap::prepare;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn_of_data;
 
 /// # Errors
 /// There is no run here, nothing of it can be read, or the directory is there already or cannot be written.

@@ -10,7 +10,6 @@ use anyhow::{bail, Context, Result};
 use super::interrupt::Interrupts;
 use super::with_cure;
 use crate::args::TimelineArgs;
-use crate::export::warn_of_data;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::model::RankList;
 use lapscope_data::places::group::Grouping;
@@ -20,6 +19,7 @@ use lapscope_data::text::progress::Progress;
 use lapscope_data::text::units::count;
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn_of_data;
 use lapscope_timelines::chrome::{self, Chrome};
 use lapscope_timelines::limit::{self, Cost};
 use lapscope_timelines::otf2::Otf2;
@@ -179,7 +179,7 @@ fn say_written(written: &Written, wanted: &Path) {
     let unended: Vec<String> = unended.into_iter().flatten().collect();
     if !unended.is_empty() {
         let what = unended.join(" and ");
-        say!("{what} when the recording ended: they are drawn up to that moment");
+        say!("{what} when the recording ended: they are drawn up to then");
     }
     say!(
         "{}: {} calls, {} requests, {} messages of {} ranks",

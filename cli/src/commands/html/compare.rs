@@ -8,8 +8,8 @@ use anyhow::Result;
 use super::{check, default_path, show, write};
 use crate::args::HtmlArgs;
 use crate::commands::diff::configuration;
-use crate::html::compare::{page, Compared, ComparedRun};
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::html::compare::{page, Compared, ComparedRun};
 
 /// Writes the page, says where, and shows it where that is asked for.
 ///

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::{Database, DbError};
-use crate::model::{Bytes, RankKey};
+use crate::model::{Bytes, Kind, RankKey, Text};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct FullOperation {
     pub call_id: i64,
     pub call_path_id: Option<i64>,
     pub communicator_id: Option<i64>,
-    pub kind: String,
+    pub kind: Kind,
     pub bytes: u64,
     pub peer: Option<i64>,
     pub tag: Option<i64>,
@@ -24,12 +24,14 @@ pub struct FullOperation {
     pub posted_bytes: u64,
     pub ended: Option<String>,
     pub receive_id: Option<i64>,
+    /// The operation that made a persistent request, and its call.
+    pub init_id: Option<i64>,
     pub init_call_id: Option<i64>,
 }
 
 const OPERATION_COLUMNS: &str =
     "id, rank, call_id, call_path_id, communicator_id, kind, bytes, peer, tag, posted_peer,
-    posted_tag, posted_bytes, ended, receive_operation_id,
+    posted_tag, posted_bytes, ended, receive_operation_id, init_operation_id,
     (SELECT init.call_id FROM operation init WHERE init.id = operation.init_operation_id)";
 
 fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<FullOperation> {
@@ -46,9 +48,10 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<FullOperation> {
         posted_peer: row.get(9)?,
         posted_tag: row.get(10)?,
         posted_bytes: row.get::<_, Bytes>(11)?.0,
-        ended: row.get(12)?,
+        ended: row.get::<_, Option<Text>>(12)?.map(|Text(word)| word),
         receive_id: row.get(13)?,
-        init_call_id: row.get(14)?,
+        init_id: row.get(14)?,
+        init_call_id: row.get(15)?,
     })
 }
 
@@ -58,18 +61,23 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<FullOperation> {
 /// [`DbError::Damaged`], as for all that follow.
 pub fn scan_full_operations(
     database: &Database,
-    mut take: impl FnMut(FullOperation),
+    take: impl FnMut(FullOperation),
 ) -> Result<(), DbError> {
-    let mut read = || -> rusqlite::Result<()> {
-        let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
-        let mut statement = database.connection.prepare(&sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            take(read_operation(row)?);
-        }
-        Ok(())
-    };
-    read().map_err(DbError::reading(&database.path))
+    for_each_operation(database, take).map_err(DbError::reading(&database.path))
+}
+
+/// As [`scan_full_operations`], for those who name the file themselves.
+pub(crate) fn for_each_operation(
+    database: &Database,
+    mut take: impl FnMut(FullOperation),
+) -> rusqlite::Result<()> {
+    let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
+    let mut statement = database.connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        take(read_operation(row)?);
+    }
+    Ok(())
 }
 
 /// Whether something was counted in a file.

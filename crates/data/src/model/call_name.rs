@@ -17,11 +17,11 @@ pub struct CallName {
     pub transfers: Option<Transfers>,
     /// `None` where it neither sends nor is partitioned.
     pub mode: Option<Mode>,
-    /// Whether the bytes of its rows went over in it. Others tell of bytes that are counted in other rows.
+    /// Whether the bytes of its rows went over in it. Others have bytes that are counted in other rows.
     pub counted: bool,
-    /// Of collectives.
+    /// What collectives need.
     pub needs: Option<Needs>,
-    /// Of calls that end requests.
+    /// What calls end that end requests.
     pub completes: Option<Completes>,
     /// The call that does the same and returns when it is done; its own name where there is none.
     pub blocking: String,
@@ -174,7 +174,7 @@ words! {
         Synchronous = "synchronous",
         Buffered = "buffered",
         Ready = "ready",
-        /// Of receives, too.
+        /// Receives have it, too.
         Partitioned = "partitioned",
     }
 }

@@ -68,7 +68,7 @@ pub fn is_mpi_library(path: &str) -> bool {
 pub struct Frame {
     pub module: Option<u32>,
     pub address: u64,
-    /// Of the functions that were inlined there: how many inner ones are left out. 0 of what was recorded.
+    /// How many of the functions that were inlined there are left out, from the innermost on; 0 in what was recorded.
     pub level: u32,
 }
 

@@ -114,12 +114,12 @@ pub struct Watch {
     pub edge_begin: Nanos,
     /// From the first byte of the buffer to its last.
     pub buffer: Bytes,
-    /// Of the word in the buffer.
+    /// Where the word is in the buffer.
     pub offset: Bytes,
     pub result: WatchResult,
     /// Between the edge and the touch; a bound of it unless it was touched.
     pub away: Nanos,
-    /// Of it, the thread was inside MPI.
+    /// How much of it the thread was inside MPI.
     pub away_mpi: Nanos,
     /// Accesses that were seen.
     pub hits: u64,

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use self::rows::{Done, StateRows};
-use self::tables::{StateOperation, Tables};
+use self::tables::Tables;
 use super::intern::Names;
 use super::lanes::{Lanes, Times};
 use super::locks::Locks;
@@ -18,7 +18,7 @@ use super::{
     Collective, Condition, Failed, History, LastCall, OpenCall, OpenOperation, OpenRequest,
     RankState, Sequence, ThreadState, Waits,
 };
-use crate::db::{Database, DbError, FileDefinitions};
+use crate::db::{Database, DbError, FileDefinitions, FullOperation};
 use crate::model::{Ended, Kind, Mode, Nanos, RankInfo};
 
 /// What a database holds.
@@ -113,8 +113,8 @@ impl Reading<'_> {
             let last = done.last.get(&thread.number).and_then(|&(end, operation)| {
                 let operation = self.tables.operations.get(&operation)?.clone();
                 Some(LastCall {
-                    call: self.tables.call(operation.call, self.names),
-                    path: self.tables.path(operation.path, self.names),
+                    call: self.tables.call(operation.call_id, self.names),
+                    path: self.tables.path(operation.call_path_id, self.names),
                     end: Nanos(end),
                 })
             });
@@ -136,7 +136,7 @@ impl Reading<'_> {
     /// What the conversion has found, and where it found nothing, all of the thread.
     fn waits(&self, done: &Done, call: &rows::OpenCallRow) -> Option<Waits> {
         let operation = self.tables.operations.get(&call.operation)?;
-        self.tables.name(operation.call)?.completes?;
+        self.tables.name(operation.call_id)?.completes?;
         let numbered = || (0u32..).zip(&done.requests);
         let given = |id: i64| call.waits.iter().find(|(request, _)| *request == id);
         let found: Vec<u32> =
@@ -150,16 +150,16 @@ impl Reading<'_> {
     fn open_operation(&mut self, id: i64) -> Option<OpenOperation> {
         let row = self.tables.operations.get(&id)?.clone();
         let mut open = self.one_half(&row);
-        let init = row.init.and_then(|init| self.tables.operations.get(&init)).cloned();
-        let receive = init.as_ref().and_then(|init| init.receive).or(row.receive);
+        let init = row.init_id.and_then(|init| self.tables.operations.get(&init)).cloned();
+        let receive = init.as_ref().and_then(|init| init.receive_id).or(row.receive_id);
         if let Some(half) = receive.and_then(|half| self.tables.operations.get(&half)).cloned() {
             open.receive = Some(Box::new(self.one_half(&half)));
         }
-        open.made_by = init.map(|init| self.tables.call(init.call, self.names));
+        open.made_by = init.map(|init| self.tables.call(init.call_id, self.names));
         Some(open)
     }
 
-    fn one_half(&mut self, row: &StateOperation) -> OpenOperation {
+    fn one_half(&mut self, row: &FullOperation) -> OpenOperation {
         const NONE: i64 = -3;
         const ROOT: i64 = -4;
         let own = self.info.rank.number;
@@ -168,14 +168,14 @@ impl Reading<'_> {
             row.kind == Kind::Collective && row.posted_peer.is_none() && row.peer == Some(own);
         let peer = row.posted_peer.unwrap_or(if is_root { ROOT } else { NONE });
         OpenOperation {
-            call: self.tables.call(row.call, self.names),
+            call: self.tables.call(row.call_id, self.names),
             kind: row.kind,
-            path: self.tables.path(row.path, self.names),
-            communicator: self.tables.communicator(row.comm),
+            path: self.tables.path(row.call_path_id, self.names),
+            communicator: self.tables.communicator(row.communicator_id),
             peer,
             peer_world: match is_root {
                 true => Some(own),
-                false => self.tables.peer_world(row.comm, row.posted_peer),
+                false => self.tables.peer_world(row.communicator_id, row.posted_peer),
             },
             tag: row.posted_tag.unwrap_or(NONE),
             bytes: row.posted_bytes,
@@ -190,11 +190,11 @@ impl Reading<'_> {
         let (mut locks, mut failed) = (Locks::default(), Vec::new());
         for (&id, &times) in &done.calls {
             let Some(row) = self.tables.operations.get(&id) else { continue };
-            let Some(name) = self.tables.name(row.call) else { continue };
-            if name.has_failed(row.kind, row.comm.is_some()) {
-                failed.push((row.call, row.path, times.count));
+            let Some(name) = self.tables.name(row.call_id) else { continue };
+            if name.has_failed(row.kind, row.communicator_id.is_some()) {
+                failed.push((row.call_id, row.call_path_id, times.count));
             } else if name.family == "WINDOW" {
-                if let Some(window) = self.tables.communicator(row.comm) {
+                if let Some(window) = self.tables.communicator(row.communicator_id) {
                     locks.add(&name.name, window, row.peer, times.count);
                 }
             } else if name.role == "BLOCK" {
@@ -242,8 +242,8 @@ impl Reading<'_> {
 
     fn collective(&mut self, begun: &Begun) -> Option<Collective> {
         let row = self.tables.operations.get(&i64::from(begun.operation))?.clone();
-        let init = row.init.and_then(|init| self.tables.operations.get(&init));
-        let call = init.map_or(row.call, |init| init.call);
+        let init = row.init_id.and_then(|init| self.tables.operations.get(&init));
+        let call = init.map_or(row.call_id, |init| init.call_id);
         let open = self.one_half(&row);
         let call = self.tables.call(call, self.names);
         let OpenOperation { peer: root, peer_world: root_world, bytes, path, .. } = open;
@@ -259,15 +259,15 @@ struct MessageLanes {
 }
 
 impl MessageLanes {
-    fn add_request(&mut self, tables: &Tables, row: &StateOperation, times: Times) {
+    fn add_request(&mut self, tables: &Tables, row: &FullOperation, times: Times) {
         let ended = row.ended.as_deref();
         if !matches!(row.kind, Kind::Send | Kind::Recv) || ended == Some("cancelled") {
             return;
         }
         self.add(tables, row, matches!(ended, Some("freed" | "failed")), times);
-        let init = row.init.and_then(|init| tables.operations.get(&init));
-        let call = init.map_or(row.call, |init| init.call);
-        match row.receive.and_then(|half| tables.operations.get(&half)) {
+        let init = row.init_id.and_then(|init| tables.operations.get(&init));
+        let call = init.map_or(row.call_id, |init| init.call_id);
+        match row.receive_id.and_then(|half| tables.operations.get(&half)) {
             Some(half) => self.add(tables, half, false, times),
             None if tables.name(call).is_some_and(|name| name.sends_and_receives()) => {
                 self.is_whole = false;
@@ -277,7 +277,7 @@ impl MessageLanes {
     }
 
     /// `is_vague`: nothing says what came, but what was asked for.
-    fn add(&mut self, tables: &Tables, row: &StateOperation, is_vague: bool, times: Times) {
+    fn add(&mut self, tables: &Tables, row: &FullOperation, is_vague: bool, times: Times) {
         const PROC_NULL: i64 = -2;
         let lanes = match row.kind {
             Kind::Send => &mut self.sent,
@@ -287,15 +287,15 @@ impl MessageLanes {
         if row.posted_peer == Some(PROC_NULL) {
             return;
         }
-        let init = row.init.and_then(|init| tables.operations.get(&init));
-        let call = init.map_or(row.call, |init| init.call);
+        let init = row.init_id.and_then(|init| tables.operations.get(&init));
+        let call = init.map_or(row.call_id, |init| init.call_id);
         let is_partitioned =
             tables.name(call).is_some_and(|name| name.mode == Some(Mode::Partitioned));
         let (peer, tag) = match is_vague {
-            true => (tables.peer_world(row.comm, row.posted_peer), row.posted_tag),
+            true => (tables.peer_world(row.communicator_id, row.posted_peer), row.posted_tag),
             false => (row.peer, row.tag),
         };
-        let communicator = tables.communicator(row.comm);
+        let communicator = tables.communicator(row.communicator_id);
         let (Some(communicator), Some(peer), Some(tag @ 0..)) = (communicator, peer, tag) else {
             self.is_whole = false;
             return;

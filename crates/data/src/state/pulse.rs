@@ -17,7 +17,7 @@ use crate::files::open_regular;
 pub struct Beat {
     /// Ranks whose spools can be seen from here: those that run, and those that were killed.
     pub ranks: usize,
-    /// Of ranks elsewhere nothing can be said.
+    /// Ranks elsewhere, which cannot be seen.
     pub unseen: usize,
     /// Databases of ranks that have ended.
     pub databases: usize,

@@ -24,7 +24,7 @@ pub struct Watched {
     spool: Spool,
     known: JobIndices,
     told: SinkTallies,
-    /// Of a process that is gone nothing changes any more.
+    /// What was seen last: nothing changes any more once the process is gone.
     last: Option<Sight>,
 }
 

@@ -39,6 +39,15 @@ pub fn has_dwarf(path: &Path) -> bool {
     .unwrap_or(false)
 }
 
+/// The name of the file that has a program's debug information, where the program says one (`.gnu_debuglink`).
+pub fn debug_link(path: &Path) -> Option<PathBuf> {
+    let link = with_object(path, |object| {
+        let (name, _) = object.gnu_debuglink().ok().flatten()?;
+        Some(PathBuf::from(OsStr::from_bytes(name)))
+    })??;
+    (link.components().count() == 1).then_some(link)
+}
+
 /// The file that holds what several debug files share (made by dwz), when this one refers to such a file.
 pub fn supplementary_file(path: &Path) -> Option<PathBuf> {
     let link = with_object(path, |object| {
@@ -152,6 +161,11 @@ impl ElfSymbols {
             },
         )
     }
+}
+
+/// `id` where it can be a build id: it becomes part of paths and of addresses.
+pub fn hexadecimal(id: &str) -> Option<&str> {
+    Some(id).filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 #[cfg(test)]

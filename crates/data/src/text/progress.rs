@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Of rows of so many files, each of which says what it has when its turn comes: until the last has, the others are taken to
+    /// Progress through the rows of so many files, each of which says what it has when its turn comes: until the last has, the others are taken to
     /// be as large.
     pub fn of_files(files: usize) -> Progress {
         let mut progress = Progress::default();

@@ -14,6 +14,24 @@ pub fn time(time: Nanos) -> String {
     }
 }
 
+/// Shows times that are summed over so many ranks as the mean of one, beside which the run time on the wall can stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeanOfRanks(pub u64);
+
+impl MeanOfRanks {
+    pub fn of(self, sum: Nanos) -> Nanos {
+        sum.mean(self.0).unwrap_or(sum)
+    }
+
+    pub fn time(self, sum: Nanos) -> String {
+        time(self.of(sum))
+    }
+
+    pub fn time_range(self, low: Nanos, high: Nanos) -> String {
+        time_range(self.of(low), self.of(high))
+    }
+}
+
 /// "0 B", "512 B", "4.00 KiB", "1.25 GiB".
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

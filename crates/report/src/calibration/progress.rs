@@ -39,7 +39,7 @@ pub struct MeasuredProgress {
 }
 
 impl MeasuredProgress {
-    /// Of the recorded run of lapscope's own program.
+    /// What the recorded run shows of lapscope's own program.
     ///
     /// # Errors
     /// The first file cannot be read.

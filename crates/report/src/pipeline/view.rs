@@ -333,7 +333,7 @@ impl View {
     pub fn plan_with_step(&self, step: u64) -> Result<&Plan> {
         let plan = match &self.steps {
             Some(Ok(plan)) => plan,
-            Some(Err(why)) => bail!("--step: {why}; --from and --to take moments"),
+            Some(Err(why)) => bail!("--step: {why}; --from and --to take timestamps"),
             None => bail!("--step: steps were not looked for"),
         };
         if step > plan.count {

@@ -11,7 +11,7 @@ use lapscope_data::db::{
     has_counters, read_counters, scan_full_operations, scan_rows, Database, DbError,
     FileDefinitions, FullOperation, OperationCache,
 };
-use lapscope_data::model::{CallRow, Kind, Nanos, Rank, RankKey};
+use lapscope_data::model::{CallRow, Nanos, Rank, RankKey};
 use lapscope_data::places::{CallPathId, PlacesOfFile};
 
 /// What order depends on, of an operation.
@@ -208,7 +208,7 @@ fn is_wanted(
 ) -> bool {
     let peer = operation.peer.map(|peer| rank.neighbor(peer));
     (filter.ranks.is_empty() || filter.ranks.contains(&rank))
-        && filter.kind.map_or(true, |kind| Kind::parse(&operation.kind) == kind)
+        && filter.kind.map_or(true, |kind| operation.kind == kind)
         && (filter.peer.is_none() || peer == filter.peer)
         && (filter.tag.is_none() || operation.tag == filter.tag)
         && filter.min_bytes.map_or(true, |least| operation.bytes >= least)

@@ -50,7 +50,7 @@ fn nothing_is_said_of_nothing() {
     let trace = run();
     let error = |from, to| Stretch::between(&trace, from, to).unwrap_err().to_string();
     assert!(error(Some(500), Some(500)).contains("--to has to be the later one"));
-    assert!(error(Some(1_200), None).contains("the run ends 1.20 µs behind MPI_Init"));
+    assert!(error(Some(1_200), None).contains("the run ends 1.20 µs after MPI_Init"));
     assert_eq!(Stretch { ranks: vec![(0, 50); 2] }.span(&trace), None);
 }
 

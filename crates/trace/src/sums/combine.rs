@@ -46,7 +46,7 @@ pub struct Entry {
 }
 
 impl RunSums {
-    /// Whether some rank kept sums alone from some moment on.
+    /// Whether some rank kept sums alone from some time on.
     pub fn is_summarized(&self) -> bool {
         self.ranks.iter().any(|rank| rank.info.summarized.is_some())
     }

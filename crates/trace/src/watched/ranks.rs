@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::query::watched_words;
 use lapscope_data::db::{
     for_each_file, read_left_out, read_watchers, Configuration, Database, DbError, FileDefinitions,
     ValuesByName,
@@ -60,7 +61,7 @@ fn read_file(
     let has = |key: RankKey| infos.iter().any(|info| info.key == key);
     let mut watchers: BTreeMap<RankKey, Watcher> =
         read_watchers(database)?.into_iter().map(|watcher| (watcher.rank, watcher)).collect();
-    let watched = read_sums(database)?;
+    let watched = watched_words(&database.connection)?;
     let ranks = infos.iter().map(|info| {
         let (buffers, words) = watched.get(&info.key).copied().unwrap_or_default();
         let watcher = watchers.remove(&info.key);
@@ -70,18 +71,4 @@ fn read_file(
     let left_out = read_left_out(database)?.into_iter().filter(|it| has(it.rank));
     let left_out = left_out.map(|it| LeftOut { reason: it.reason, buffers: it.buffers });
     Ok(FileWatching { ranks, left_out: left_out.collect(), options: ValuesByName::new() })
-}
-
-/// Buffers and words by rank.
-fn read_sums(database: &Database) -> rusqlite::Result<BTreeMap<RankKey, (u64, u64)>> {
-    let sql = "SELECT rank, count(*), sum(words) FROM (
-                 SELECT t.rank AS rank, count(*) AS words FROM watch w JOIN thread t ON t.id = w.thread_id
-                 GROUP BY w.thread_id, w.begin_ns, w.side)
-               GROUP BY rank";
-    let mut statement = database.connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| {
-        let number = |column| row.get::<_, i64>(column).map(|number| number.max(0) as u64);
-        Ok((row.get(0)?, (number(1)?, number(2)?)))
-    })?;
-    rows.collect()
 }

@@ -217,7 +217,7 @@ impl Done {
         let Some(row) = tables.operations.get(&operation).filter(|row| tables.gathers(row)) else {
             return;
         };
-        if let (Some(comm), Ok(operation)) = (row.comm, u32::try_from(operation)) {
+        if let (Some(comm), Ok(operation)) = (row.communicator_id, u32::try_from(operation)) {
             let begun = Begun { begin: begin as u64, operation };
             self.orders.entry(comm).or_default().insert(begun);
         }

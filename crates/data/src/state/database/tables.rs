@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Row;
-
 use super::super::intern::{CommunicatorKey, Names};
 use super::super::Members;
-use crate::db::{collect, Database};
-use crate::model::{CallName, CallPath, Frame, Kind, Module, Text};
+use crate::db::{collect, for_each_operation, Database, FullOperation};
+use crate::model::{CallName, CallPath, Frame, Module, Text};
 use crate::places::{read_calls, read_paths};
 
 /// Tables of one database.
@@ -17,7 +15,7 @@ pub struct Tables {
     modules: Vec<Module>,
     paths: HashMap<i64, CallPath>,
     pub communicators: HashMap<i64, Comm>,
-    pub operations: HashMap<i64, StateOperation>,
+    pub operations: HashMap<i64, FullOperation>,
     known_calls: HashMap<i64, u32>,
     known_paths: HashMap<i64, u32>,
 }
@@ -34,24 +32,6 @@ pub struct Comm {
     members: Vec<Option<u32>>,
 }
 
-/// A row of `operation`.
-#[derive(Debug, Clone)]
-pub struct StateOperation {
-    pub call: i64,
-    pub path: Option<i64>,
-    pub comm: Option<i64>,
-    pub kind: Kind,
-    pub bytes: u64,
-    pub peer: Option<i64>,
-    pub tag: Option<i64>,
-    pub posted_peer: Option<i64>,
-    pub posted_tag: Option<i64>,
-    pub posted_bytes: u64,
-    pub ended: Option<String>,
-    pub init: Option<i64>,
-    pub receive: Option<i64>,
-}
-
 impl Tables {
     /// `worlds`: by the key of the rank.
     pub fn read(
@@ -60,16 +40,16 @@ impl Tables {
         names: &mut Names,
     ) -> rusqlite::Result<Tables> {
         let (modules, paths) = read_paths(database)?;
-        let sql = "SELECT id, call_id, call_path_id, communicator_id, kind, bytes, peer, tag, posted_peer, posted_tag,
-                   posted_bytes, ended, init_operation_id, receive_operation_id FROM operation";
+        let mut operations = HashMap::new();
+        for_each_operation(database, |operation| {
+            operations.insert(operation.id, operation);
+        })?;
         Ok(Tables {
             calls: read_calls(database)?,
             modules,
             paths,
             communicators: read_communicators(database, worlds, names)?,
-            operations: collect(database, sql, |row| {
-                Ok((row.get(0)?, StateOperation::read(row)?))
-            })?,
+            operations,
             known_calls: HashMap::new(),
             known_paths: HashMap::new(),
         })
@@ -121,34 +101,13 @@ impl Tables {
     }
 
     /// Whether all members of its communicator make it in the same order.
-    pub fn gathers(&self, operation: &StateOperation) -> bool {
-        let init = operation.init.and_then(|init| self.operations.get(&init));
-        let call = init.map_or(operation.call, |init| init.call);
+    pub fn gathers(&self, operation: &FullOperation) -> bool {
+        let init = operation.init_id.and_then(|init| self.operations.get(&init));
+        let call = init.map_or(operation.call_id, |init| init.call_id);
         let is_one =
             |name: &CallName| name.gathers().is_some() && (init.is_some() || name.role != "INIT");
-        self.communicator(operation.comm).is_some() && self.calls.get(&call).is_some_and(is_one)
-    }
-}
-
-impl StateOperation {
-    fn read(row: &Row<'_>) -> rusqlite::Result<StateOperation> {
-        let bytes = |column| row.get::<_, crate::model::Bytes>(column).map(|bytes| bytes.0);
-        let ended = row.get::<_, Option<Text>>(11)?.map(|Text(word)| word);
-        Ok(StateOperation {
-            call: row.get(1)?,
-            path: row.get(2)?,
-            comm: row.get(3)?,
-            kind: row.get(4)?,
-            bytes: bytes(5)?,
-            peer: row.get(6)?,
-            tag: row.get(7)?,
-            posted_peer: row.get(8)?,
-            posted_tag: row.get(9)?,
-            posted_bytes: bytes(10)?,
-            ended,
-            init: row.get(12)?,
-            receive: row.get(13)?,
-        })
+        self.communicator(operation.communicator_id).is_some()
+            && self.calls.get(&call).is_some_and(is_one)
     }
 }
 

@@ -1,0 +1,55 @@
+//! What a run that injected half of the time showed.
+
+use std::time::Duration;
+
+use crate::run::Mode;
+use lapscope_data::model::Nanos;
+use lapscope_measure::injection::Injection;
+use lapscope_trace::stats::Interval;
+
+/// What a run injects with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct InjectionSetting {
+    pub mode: Mode,
+    pub interval_us: u32,
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct Trial {
+    pub setting: InjectionSetting,
+    /// Name of its directory among those of the other runs.
+    pub name: String,
+    /// Whether some call sites were left out.
+    pub with_policy: bool,
+    pub wall: Duration,
+    pub injection: Injection,
+    /// How much longer steps took in slots without injection than in the run without it, as a fraction.
+    pub idle_slowdown: Option<f64>,
+}
+
+impl Trial {
+    /// What injection gains, as a fraction of the time without it, cost included. `None`: it is not known.
+    pub fn gain(&self) -> Option<Interval> {
+        let whole = self.injection.whole.as_ref()?;
+        Some(Interval { low: whole.low?, estimate: whole.estimate?, high: whole.high? })
+    }
+
+    /// Interrupts, and tests that found nothing, as a fraction of the run time of all ranks.
+    pub fn cost(&self) -> f64 {
+        self.injection.totals.spent_ns.share_of(self.injection.totals.run_ns)
+    }
+
+    pub fn tests(&self) -> u64 {
+        self.injection.totals.tests.tests
+    }
+
+    /// Tests that moved something.
+    pub fn found(&self) -> u64 {
+        self.injection.totals.tests.found
+    }
+}
+
+pub fn nanos(time: Duration) -> Nanos {
+    Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,444 @@
+//! The search itself: a first run without injection, runs with one setting after the other, whole runs that confirm the best.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::bar::{pair_line, trial_line, TrialBar};
+use super::choice;
+use super::confirm::{self, Confirmation, RunPair};
+use super::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult, Variable};
+use super::earlier::Earlier;
+use super::first::{Crowd, FirstRun, Hopeless, Slots};
+use super::notes;
+use super::pace::Pace;
+use super::policy::Policy;
+use super::search::Search;
+use super::session::{Launched, Session, TuneOptions};
+use super::trial::{nanos, InjectionSetting, Trial};
+use crate::run::Mode;
+use lapscope_advise::advice::Advice;
+use lapscope_data::options;
+use lapscope_data::places::group::Grouping;
+use lapscope_data::store;
+use lapscope_data::text::shell;
+use lapscope_data::text::units::{bytes, percent, time};
+use lapscope_measure::injection::Injection;
+use lapscope_report::pipeline::report::advise;
+use lapscope_report::pipeline::view::View;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::query::PostSelection;
+
+/// Name of the run without injection.
+pub const FIRST: &str = "1-plain";
+
+/// A search under way.
+pub struct Tuning<'a, 's> {
+    asked: TuneOptions<'a>,
+    session: &'s mut Session<'a>,
+    search: Search,
+    bar: TrialBar,
+    began: Instant,
+    slot_ms: i64,
+    /// For LAPSCOPE_BUFFER_SENDS where that is tried.
+    copied_bytes: u64,
+    /// The user's own.
+    copied_anyway: String,
+    tried: Vec<Trial>,
+    /// What an earlier run has found to be of no use.
+    left_out: Option<Policy>,
+}
+
+/// What the first run leaves to the others.
+struct FirstRunResults {
+    launched: Launched,
+    first: FirstRun,
+    advice: Vec<Advice>,
+    slots: Slots,
+    /// The user has said how long slots are to be.
+    is_given: bool,
+}
+
+impl<'a, 's> Tuning<'a, 's> {
+    pub fn new(session: &'s mut Session<'a>, earlier: Option<&Earlier>) -> Tuning<'a, 's> {
+        let asked = session.options;
+        let of_earlier = earlier.map(|it| (it.modes(asked.modes), it.intervals(asked.intervals)));
+        let (modes, intervals) =
+            of_earlier.unwrap_or_else(|| (asked.modes.to_vec(), asked.intervals.to_vec()));
+        let search = Search::new(&modes, &intervals, asked.runs);
+        let left_out = earlier.and_then(Earlier::policy);
+        let bar = TrialBar::new(search.longest() as u32 + 1 + 2 * asked.pairs);
+        let (began, tried) = (Instant::now(), Vec::new());
+        let anyway = session.setting("LAPSCOPE_BUFFER_SENDS").unwrap_or("0".into());
+        let copied_anyway = anyway.to_string_lossy().into_owned();
+        Tuning {
+            asked,
+            session,
+            search,
+            bar,
+            began,
+            slot_ms: 0,
+            copied_bytes: 0,
+            copied_anyway,
+            tried,
+            left_out,
+        }
+    }
+
+    /// Runs the program until it is known what to set.
+    ///
+    /// # Errors
+    /// The program cannot be run or recorded ([`super::session::Stopped`]), a run cannot be read, or the policy not be written.
+    pub fn run(mut self) -> Result<TuneDocument> {
+        self.bar.say(&[format!(
+            "at most {} runs, the first without injection, and {} pairs of whole runs to confirm what is found; what they print \
+             is in {}/*.stdout and *.stderr",
+            self.search.longest() + 1,
+            self.asked.pairs,
+            self.session.directory().display()
+        )]);
+        let known = self.first()?;
+        let mut answer = TuneDocument::new(self.asked.command, known.first.clone());
+        answer.hopeless = self.hopeless(&known.first);
+        let copies = known.first.copies;
+        if copies.is_some() {
+            self.search.add_sends(answer.hopeless.take().is_some());
+        }
+        self.copied_bytes = copies.map_or(0, |copies| copies.bytes);
+        if answer.hopeless.is_none() {
+            answer.slots = Some(known.slots);
+            self.slot_ms = known.slots.ms;
+            while let Some(setting) =
+                self.search.next(&self.tried).filter(|_| self.has_time(&known))
+            {
+                let policy = self.policy_of_earlier()?;
+                let trial = self.try_out(setting, &known, policy.as_deref())?;
+                self.learn(&trial, &known);
+                self.tried.push(trial);
+            }
+            self.conclude(&known, &mut answer)?;
+        }
+        if answer.found != TuneResult::Gain {
+            answer.advise(known.advice);
+        }
+        Ok(answer)
+    }
+
+    // --- the first run -----------------------------------------------------------------------------------------------
+
+    fn first(&mut self) -> Result<FirstRunResults> {
+        self.bar.begin("without injection");
+        let off = ["LAPSCOPE_INJECT", "LAPSCOPE_INJECT_AB"].map(|name| (name, "off".to_owned()));
+        let launched = self.session.launch(FIRST, &off, &self.bar)?;
+        self.bar.end();
+        let min_bytes = self.count("LAPSCOPE_INJECT_MIN_BYTES")?;
+        let (first, advice) = read_first(&launched, min_bytes as u64, self.asked.wrappers)?;
+        let is_given = self.session.setting("LAPSCOPE_INJECT_AB_MS").is_some();
+        let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
+        let slots = first.slots(wanted);
+        self.say_first(&first, &slots, launched.wall);
+        Ok(FirstRunResults { launched, first, advice, slots, is_given })
+    }
+
+    /// The number that runs get.
+    fn count(&self, name: &str) -> Result<i64> {
+        let option = options::find(name).with_context(|| format!("no option {name}"))?;
+        let value = self.session.setting(name).unwrap_or(option.default.into());
+        let value = value.to_string_lossy();
+        options::number(option, &value)
+            .with_context(|| format!("{name}={value}: expected {}", option.unit))
+    }
+
+    fn hopeless(&self, first: &FirstRun) -> Option<Hopeless> {
+        first.hopeless().filter(|_| !self.asked.anyway)
+    }
+
+    fn say_first(&self, first: &FirstRun, slots: &Slots, wall: Duration) {
+        let at_stake = percent(first.stake_ns.share_of(first.run_ns));
+        let took = time(nanos(wall));
+        let mut lines = vec![format!("{FIRST}: {took}, {at_stake} of the run time at stake")];
+        if self.hopeless(first).is_none() {
+            let more = self.search.longest() as u32;
+            lines.push(format!(
+                "at most {more} more of about as long ({}), injecting in half of all slots of {} ms",
+                time(nanos(wall * more)),
+                slots.ms
+            ));
+        }
+        self.bar.say(&lines);
+    }
+
+    // --- runs with injection -----------------------------------------------------------------------------------------
+
+    fn most_time(&self) -> Option<Duration> {
+        self.asked.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)))
+    }
+
+    /// Until no run may go on.
+    fn left(&self) -> Option<Duration> {
+        self.most_time().map(|most| most.saturating_sub(self.began.elapsed()))
+    }
+
+    /// Whether another run fits into the time, less what is kept for those that confirm: up to half of it.
+    fn has_time(&self, known: &FirstRunResults) -> bool {
+        let usual = known.launched.wall;
+        let Some((most, left)) = self.most_time().zip(self.left()) else { return true };
+        let kept = match self.tried.is_empty() {
+            true => Duration::ZERO,
+            false => (usual * 2 * self.asked.pairs).min(most / 2),
+        };
+        usual + kept <= left
+    }
+
+    /// As a file.
+    fn policy_of_earlier(&self) -> Result<Option<PathBuf>> {
+        let Some(policy) = &self.left_out else { return Ok(None) };
+        let file = self.session.file("earlier-policy");
+        std::fs::write(&file, policy.to_string()).with_context(|| file.display().to_string())?;
+        Ok(Some(file))
+    }
+
+    fn try_out(
+        &mut self,
+        setting: InjectionSetting,
+        known: &FirstRunResults,
+        policy: Option<&Path>,
+    ) -> Result<Trial> {
+        let InjectionSetting { mode, interval_us } = setting;
+        let with = if policy.is_some() { "-policy" } else { "" };
+        let name = format!("{}-{}-{interval_us}us{with}", self.tried.len() + 2, mode.word());
+        self.bar.begin(&self.named(setting));
+        let policy_file = policy.map(|path| path.to_string_lossy().into_owned());
+        let variables = [
+            ("LAPSCOPE_INJECT", if mode == Mode::Sends { "off" } else { mode.word() }.to_owned()),
+            ("LAPSCOPE_INJECT_INTERVAL_US", interval_us.to_string()),
+            ("LAPSCOPE_BUFFER_SENDS", self.copied(mode)),
+            ("LAPSCOPE_INJECT_AB", "on".to_owned()),
+            ("LAPSCOPE_INJECT_AB_MS", self.slot_ms.to_string()),
+            ("LAPSCOPE_INJECT_POLICY", policy_file.unwrap_or_default()),
+        ];
+        let launched = self.session.launch(&name, &variables, &self.bar)?;
+        self.bar.end();
+        let trial = Trial {
+            setting,
+            name,
+            with_policy: policy.is_some(),
+            wall: launched.wall,
+            injection: read_injection(&launched.directory, self.asked.wrappers)?,
+            idle_slowdown: self.idle_slowdown(&launched, known)?,
+        };
+        self.bar.say(&[trial_line(&trial)]);
+        Ok(trial)
+    }
+
+    fn idle_slowdown(&self, launched: &Launched, known: &FirstRunResults) -> Result<Option<f64>> {
+        let slot_ns = self.slot_ms * 1_000_000;
+        let posts = PostSelection::AtLeast(known.first.min_bytes);
+        let first = Pace::of_run(&known.launched.directory, posts, slot_ns)?;
+        Ok(Pace::of_run(&launched.directory, PostSelection::Off, slot_ns)?.slowdown_against(&first))
+    }
+
+    /// Runs may be shorter or longer than the first: then other slots tell more.
+    fn learn(&mut self, trial: &Trial, known: &FirstRunResults) {
+        let whole = trial.injection.whole.as_ref().filter(|_| !known.is_given);
+        self.slot_ms = whole.and_then(|whole| whole.suggested_ab_ms).unwrap_or(self.slot_ms);
+    }
+
+    // --- what follows ------------------------------------------------------------------------------------------------
+
+    fn conclude(&mut self, known: &FirstRunResults, answer: &mut TuneDocument) -> Result<()> {
+        let checked = self.check_policy(known)?;
+        let tried = &self.tried;
+        let all = || tried.iter().chain(&checked);
+        answer.found = TuneResult::NoGain;
+        answer.notes.extend(notes::on_slots(&known.slots));
+        answer.notes.extend(all().flat_map(notes::on_trial));
+        answer.notes.extend(notes::on_threads(tried, known.first.crowd));
+        answer.runs = all().map(|trial| RunRow::for_trial(trial, tried)).collect();
+        let Some(best) = choice::best(tried) else {
+            answer.notes.extend(notes::on_unsure(tried));
+            return Ok(());
+        };
+        let confirmed = checked.as_ref().filter(|checked| choice::is_no_worse(checked, best));
+        let policy =
+            choice::policy(best, known.first.run_ns, self.heading(best), confirmed.is_some());
+        let shown = confirmed.unwrap_or(best);
+        answer.sites = best
+            .injection
+            .sites
+            .iter()
+            .map(|site| InjectedSite::from_injection(site, &policy))
+            .collect();
+        let mut best = Best {
+            run: shown.name.clone(),
+            setting: best.setting,
+            gain: None,
+            slots_gain: shown.gain().context("what is best gains")?,
+            hidden_cost: choice::hidden_cost(best.setting, tried),
+            environment: self.environment(best.setting, self.asked.policy)?,
+            policy: self.asked.policy.to_owned(),
+        };
+        let confirmation = self.confirm(best.setting, &policy, known.launched.wall)?;
+        best.gain = confirmation.as_ref().map(|confirmation| confirmation.gain);
+        answer.notes.extend(notes::on_stake(best.gain.unwrap_or(best.slots_gain), &known.first));
+        answer.found = match &confirmation {
+            Some(confirmation) if !confirmation.is_certain => TuneResult::Unconfirmed,
+            _ => TuneResult::Gain,
+        };
+        if answer.found == TuneResult::Gain && best.setting.mode != Mode::Sends {
+            std::fs::write(self.asked.policy, policy.to_string())
+                .with_context(|| format!("{} cannot be written", self.asked.policy.display()))?;
+        }
+        (answer.best, answer.confirmation) = (Some(best), confirmation);
+        Ok(())
+    }
+
+    // --- whole runs --------------------------------------------------------------------------------------------------
+
+    /// Pairs of whole runs, without lapscope and with the setting, as many as are asked for and fit into the time. `usual`: how
+    /// long a run takes.
+    fn confirm(
+        &mut self,
+        setting: InjectionSetting,
+        policy: &Policy,
+        usual: Duration,
+    ) -> Result<Option<Confirmation>> {
+        let fitting = confirm::that_fit(self.left(), usual) / 2;
+        let pairs = self.asked.pairs.min(fitting);
+        self.bar.expect_more(2 * pairs);
+        if pairs == 0 {
+            return Ok(None);
+        }
+        self.bar.say(&[format!(
+            "{}: confirming by {pairs} pairs of whole runs, without lapscope and with it, for about {}",
+            self.named(setting),
+            time(nanos(usual * 2 * pairs))
+        )]);
+        let file = self.session.file("chosen-policy");
+        std::fs::write(&file, policy.to_string()).with_context(|| file.display().to_string())?;
+        let environment = self.environment(setting, &file)?;
+        let mut variables: Vec<(String, String)> =
+            environment.into_iter().map(|variable| (variable.name, variable.value)).collect();
+        variables.push(("LAPSCOPE_INJECT_AB".to_owned(), "off".to_owned()));
+        let mut made = Vec::new();
+        for number in 0..pairs as usize {
+            if confirm::that_fit(self.left(), usual) < 2 {
+                break; // these runs take longer than the first
+            }
+            made.push(self.pair(number, &variables)?);
+        }
+        Ok(Confirmation::from_pairs(made))
+    }
+
+    fn pair(&mut self, number: usize, variables: &[(String, String)]) -> Result<RunPair> {
+        let mut walls = [Duration::ZERO; 2];
+        for is_injected in confirm::order(number) {
+            let (what, with) = match is_injected {
+                true => ("injected", "with injection"),
+                false => ("bare", "without lapscope"),
+            };
+            self.bar.begin(&format!("pair {} of whole runs, {with}", number + 1));
+            let name = format!("pair-{}-{what}", number + 1);
+            let variables = is_injected.then_some(variables);
+            walls[usize::from(is_injected)] =
+                self.session.time_whole(&name, variables, &self.bar)?;
+            self.bar.end();
+        }
+        let pair = RunPair::new(walls[0], walls[1]);
+        self.bar.say(&[pair_line(number + 1, &pair)]);
+        Ok(pair)
+    }
+
+    /// In words.
+    fn named(&self, InjectionSetting { mode, interval_us }: InjectionSetting) -> String {
+        match mode {
+            Mode::Sends => format!("sends of up to {} from copies", bytes(self.copied_bytes)),
+            _ => format!("{} every {interval_us} us", mode.word()),
+        }
+    }
+
+    /// The value of LAPSCOPE_BUFFER_SENDS.
+    fn copied(&self, mode: Mode) -> String {
+        match mode {
+            Mode::Sends => self.copied_bytes.to_string(),
+            _ => self.copied_anyway.clone(),
+        }
+    }
+
+    /// Runs the best setting without the call sites that gain nothing, if there are any and another run is allowed.
+    fn check_policy(&mut self, known: &FirstRunResults) -> Result<Option<Trial>> {
+        let Some(best) = choice::best(&self.tried) else { return Ok(None) };
+        if best.setting.mode == Mode::Sends {
+            return Ok(None); // they all go from copies
+        }
+        let policy = choice::policy(best, known.first.run_ns, self.heading(best), true);
+        let is_allowed = self.search.has_room(&self.tried) && self.has_time(known);
+        let run_ns = known.first.run_ns;
+        let leaves_out_more =
+            best.injection.sites.iter().any(|site| choice::leaves_out(site, run_ns));
+        if !is_allowed || !leaves_out_more || policy.rules.iter().all(|rule| rule.on) {
+            return Ok(None);
+        }
+        let setting = best.setting;
+        let file = self.session.file("policy");
+        std::fs::write(&file, policy.to_string()).with_context(|| file.display().to_string())?;
+        self.try_out(setting, known, Some(&file)).map(Some)
+    }
+
+    fn heading(&self, best: &Trial) -> Vec<String> {
+        let line = shell::join(self.asked.command);
+        vec![
+            format!("For LAPSCOPE_INJECT_POLICY, made by: lapscope tune -- {line}"),
+            format!("with {}", self.named(best.setting)),
+        ]
+    }
+
+    /// What to set so that injection is as in the best run, all the time.
+    fn environment(&self, setting: InjectionSetting, policy: &Path) -> Result<Vec<Variable>> {
+        if setting.mode == Mode::Sends {
+            let mb = "LAPSCOPE_BUFFER_SENDS_MB";
+            let memory = self.session.setting(mb);
+            let size = Variable::new("LAPSCOPE_BUFFER_SENDS", self.copied(setting.mode));
+            let memory = memory.map(|value| Variable::new(mb, value.to_string_lossy().into()));
+            return Ok([size].into_iter().chain(memory).collect());
+        }
+        let policy = std::path::absolute(policy)?.to_string_lossy().into_owned();
+        let mut variables = vec![
+            Variable::new("LAPSCOPE_INJECT", setting.mode.word().to_owned()),
+            Variable::new("LAPSCOPE_INJECT_INTERVAL_US", setting.interval_us.to_string()),
+            Variable::new("LAPSCOPE_INJECT_POLICY", policy),
+        ];
+        for name in ["MIN_BYTES", "BUDGET", "CLOCK", "SIGNAL"] {
+            let name = format!("LAPSCOPE_INJECT_{name}");
+            let value = self.session.setting(&name);
+            variables
+                .extend(value.map(|value| Variable::new(&name, value.to_string_lossy().into())));
+        }
+        Ok(variables)
+    }
+}
+
+/// # Errors
+/// It cannot be read, or no rank was asked to inject: its recorder is another one.
+fn read_injection(directory: &Path, wrappers: &[String]) -> Result<Injection> {
+    let mut open = OpenRun::open(Some(directory))?;
+    open.find_wrappers(wrappers)?;
+    open.injection(&[]).with_context(|| {
+        let directory = directory.display();
+        format!("{directory}: no rank knows of injection: is the recorder of this lapscope?")
+    })
+}
+
+fn read_first(
+    launched: &Launched,
+    min_bytes: u64,
+    wrappers: &[String],
+) -> Result<(FirstRun, Vec<Advice>)> {
+    let mut open = OpenRun::open(Some(&launched.directory))?;
+    open.find_wrappers(wrappers)?;
+    let mut view = View::whole(open.trace(&[], Grouping::Line)?);
+    let advice = advise(&mut open, &mut view)?;
+    let crowd = Crowd::measure(&view.trace, &store::host_name());
+    Ok((FirstRun { crowd, ..FirstRun::new(&view.trace, &advice, min_bytes) }, advice))
+}

@@ -1,0 +1,67 @@
+//! Documents that crates below make, in the formats that they have. Those that a command makes itself are in its file.
+
+use std::io::Write;
+
+use anyhow::Result;
+
+use crate::format::rows::{self, RowWriter};
+use crate::format::{self, Document};
+use crate::render;
+use lapscope_data::text::style::Style;
+use lapscope_launch::tune::document::TuneDocument;
+use lapscope_predict::whatif::document::WhatIf;
+use lapscope_report::calibration::Calibration;
+use lapscope_report::diff::Diff;
+use lapscope_trace::problem::Problem;
+
+impl Document for Calibration {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::calibration::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
+}
+
+impl Document for Diff {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::diff::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::columns::site_pairs(), &self.sites)?)
+    }
+}
+
+impl Document for TuneDocument {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::tune::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
+}
+
+impl Document for WhatIf {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::whatif::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(render::whatif::write_rows(rows, self)?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}

@@ -1,0 +1,104 @@
+//! Advice as text.
+
+use std::io::{self, Write};
+
+use lapscope_advise::advice::Advice;
+use lapscope_advise::how::{self, Snippet};
+use lapscope_data::text::style::{display_width, Style};
+use lapscope_data::text::units::{percent, MeanOfRanks};
+
+const MOST_CURES: usize = 5;
+const MOST_OTHERS: usize = 3;
+
+/// Writes what would help, numbered, and where nothing does; nothing at all when there is neither.
+///
+/// # Errors
+/// Of the writer.
+pub fn write(
+    out: &mut dyn Write,
+    advice: &[Advice],
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
+    let worth = advice.iter().filter(|advice| advice.is_worth_reading());
+    let (cures, others): (Vec<&Advice>, Vec<&Advice>) = worth.partition(|advice| advice.helps);
+    if !cures.is_empty() {
+        let note = "the time at stake, mean over ranks";
+        writeln!(out, "\n{}", style.headed_dimly("ADVICE", note))?;
+        write_all(out, &cures, MOST_CURES, mean, style)?;
+    }
+    if !others.is_empty() {
+        writeln!(out, "\n{}", style.bold("NOT FIXABLE BY OVERLAP"))?;
+        write_all(out, &others, MOST_OTHERS, mean, style)?;
+    }
+    Ok(())
+}
+
+/// Writes the advice that is a change of code as code, in the language of the file that it names.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_code(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result<()> {
+    let worth = advice.iter().filter(|advice| advice.helps && advice.is_worth_reading());
+    let code = worth.take(MOST_CURES).filter_map(|advice| Some((advice, how::snippet(advice)?)));
+    for (advice, snippet) in code {
+        let note =
+            format!("in {}; the names are not those of your program", snippet.language.name());
+        writeln!(out, "\n{}", style.headed_dimly("HOW", &note))?;
+        writeln!(out, "{}", style.wrap(&advice.headline, "  ", "  "))?;
+        write_snippet(out, &snippet, style)?;
+    }
+    Ok(())
+}
+
+/// Writes a change of code: what stands there, and what would help.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_snippet(out: &mut dyn Write, snippet: &Snippet, style: Style) -> io::Result<()> {
+    for (heading, code) in [("before", &snippet.before), ("after", &snippet.after)] {
+        writeln!(out, "  {}", style.dim(heading))?;
+        code.lines().try_for_each(|line| writeln!(out, "      {line}"))?;
+    }
+    Ok(())
+}
+
+fn write_all(
+    out: &mut dyn Write,
+    advice: &[&Advice],
+    most: usize,
+    mean: MeanOfRanks,
+    style: Style,
+) -> io::Result<()> {
+    let shown: Vec<&Advice> = advice.iter().copied().take(most).collect();
+    let times: Vec<String> = shown.iter().map(|advice| at_stake(advice, mean)).collect();
+    let width = times.iter().map(|time| display_width(time) + 2).max().unwrap_or(0).max(10);
+    let indent = " ".repeat(9 + width + 2);
+    for (advice, time) in shown.iter().zip(times) {
+        let share = percent(advice.share_at_most());
+        let pad = " ".repeat(width - display_width(&time));
+        let head = format!("  {share:>7}{pad}{time}  ");
+        let sentence = advice.sentence.clone();
+        let text = advice.further_sentences().fold(sentence, |text, next| format!("{text} {next}"));
+        writeln!(out, "{}", style.wrap(&text, &head, &indent))?;
+    }
+    if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {
+        let text = format!("and {more} more in --format json");
+        writeln!(out, "{}", style.wrap(&text, &indent, &indent))?;
+    }
+    if shown.iter().any(|advice| advice.is_vague()) {
+        let text = "Times are intervals where reference times are known to within an interval; shares are of the larger time. To \
+                    measure them: lapscope calibrate -- <launch line>";
+        writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
+    }
+    Ok(())
+}
+
+/// "278 ms", or "0 to 496 ms" where only that is known.
+fn at_stake(advice: &Advice, mean: MeanOfRanks) -> String {
+    if advice.is_vague() {
+        mean.time_range(advice.time_low_ns, advice.time_high_ns)
+    } else {
+        mean.time(advice.time_ns)
+    }
+}

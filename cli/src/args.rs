@@ -28,8 +28,8 @@ use lapscope_launch::run::{Files, Injection};
 use lapscope_show::format::Format;
 
 pub use export::{
-    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportWhat,
-    Simulator, TimeUnit,
+    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportSqliteArgs,
+    ExportWhat, Simulator, TimeUnit,
 };
 pub use hang::HangArgs;
 pub use help::{described, help_of, parse, unknown_topic, usage_error};
@@ -114,6 +114,7 @@ pub enum Command {
     Html(HtmlArgs),
     Sites(SitesArgs),
     Requests(RequestsArgs),
+    #[command(hide = true)]
     Pending(PendingArgs),
     Live(LiveArgs),
     Hang(HangArgs),
@@ -123,7 +124,8 @@ pub enum Command {
     Reach(ReachArgs),
     Whatif(WhatIfArgs),
     Sql(SqlArgs),
-    Merge(MergeArgs),
+    #[command(hide = true)]
+    Merge(ExportSqliteArgs),
     Recover(RecoverArgs),
     Export(ExportArgs),
     Calibrate(CalibrateArgs),
@@ -356,12 +358,8 @@ pub struct RequestsArgs {
     pub wrappers: WrapperArgs,
 }
 
-/// What had not ended when the processes did, or has not now: requests, and the calls they are inside of.
+/// What had not ended when the processes did, or has not now: lapscope hang --pending
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  lapscope pending                      of a run that hung or crashed: what each rank was waiting for
-  lapscope pending --ranks 3 runs/a")]
 pub struct PendingArgs {
     #[command(flatten)]
     pub read: ReadArgs,
@@ -393,24 +391,6 @@ pub struct SqlArgs {
 
     #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
-}
-
-/// Put the databases of all ranks into one file of the same schema.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Ids are made unique by adding, for each rank, what the ranks before it used; every row is kept.
-
-Examples:
-  lapscope merge                        the newest run, into <its name>.db
-  lapscope merge runs/a -o a.db && sqlite3 a.db")]
-pub struct MergeArgs {
-    /// Run directory, or several databases [default: the newest lapscope-* here]
-    #[arg(value_name = "RUN")]
-    pub runs: Vec<PathBuf>,
-
-    /// File to write; it must not exist [default: <name of the run directory>.db]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 }
 
 /// Turn the spools that killed ranks left into databases.

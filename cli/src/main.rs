@@ -15,7 +15,10 @@ fn main() -> ExitCode {
         Command::Html(args) => commands::html::run(args),
         Command::Sites(args) => commands::sites::run(args),
         Command::Requests(args) => commands::requests::run(args),
-        Command::Pending(args) => commands::pending::run(args),
+        Command::Pending(args) => {
+            renamed("pending", "hang --pending");
+            commands::pending::run(&args.into())
+        }
         #[cfg(feature = "live")]
         Command::Live(args) => commands::live::run(args),
         #[cfg(not(feature = "live"))]
@@ -27,7 +30,10 @@ fn main() -> ExitCode {
         Command::Reach(args) => commands::reach::run(args),
         Command::Whatif(args) => commands::whatif::run(args),
         Command::Sql(args) => commands::sql::run(args),
-        Command::Merge(args) => commands::merge::run(args),
+        Command::Merge(args) => {
+            renamed("merge", "export sqlite");
+            commands::merge::run(args)
+        }
         Command::Recover(args) => commands::recover::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Calibrate(args) => commands::calibrate::run(args),
@@ -48,6 +54,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what a command is called now that works under its old name, too.
+fn renamed(old: &str, new: &str) {
+    say!("lapscope {old} is now: lapscope {new}");
 }
 
 /// Whether the reader of standard output went away (`lapscope report | head`): it has what it wanted.

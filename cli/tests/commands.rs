@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::fixture::bare;
+use crate::fixture::{bare, command, lapscope, text};
 use assert_cmd::assert::OutputAssertExt;
+use lapscope_fixture::small::run as small_run;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, starts_with};
 
@@ -67,6 +68,29 @@ fn a_missing_run_is_told_with_what_to_do() {
         let failed = bare(&[command]).current_dir(&directory).assert().code(1);
         failed.stderr(contains("lapscope run --"));
     }
+}
+
+/// Scripts that have the old name go on.
+#[test]
+fn old_names_of_commands_do_what_the_new_ones_do_and_say_these() {
+    let run = small_run();
+    for (old, new) in [("pending", "hang --pending"), ("merge", "export sqlite")] {
+        let words: Vec<&str> = new.split(' ').collect();
+        let [before, now] = [vec![old], words].map(|words| {
+            let place = [".", "-o", "all.db"];
+            let arguments = if old == "merge" { &place[..] } else { &place[..1] };
+            let output = lapscope(run.path(), &[&words[..], arguments].concat());
+            let _ = std::fs::remove_file(run.path().join("all.db"));
+            output
+        });
+        assert!(now.status.success());
+        assert_eq!(before.stdout, now.stdout);
+        let renamed = format!("lapscope: lapscope {old} is now: lapscope {new}\n");
+        assert!(
+            text(&before.stderr).starts_with(&renamed) && !text(&now.stderr).contains(&renamed)
+        );
+    }
+    command(run.path(), &["hang", ".", "--format", "csv"]).assert().code(2);
 }
 
 /// Tests start children by `child::command`, which takes nothing of the user's environment along. (Clippy sees to it in the

@@ -78,6 +78,6 @@ fn sums_at_sites_and_values_of_requests() {
 #[test]
 fn the_same_in_a_merged_file() {
     let run = measured_run();
-    answer(run.path(), &["merge", "rank-1.db", "rank-0.db", "--output", "all.db"]);
+    answer(run.path(), &["export", "sqlite", "rank-1.db", "rank-0.db", "--output", "all.db"]);
     check(run.path(), "all.db");
 }

@@ -108,11 +108,11 @@ fn a_value_that_cannot_be_is_named_with_its_place() {
         for arguments in READING {
             // a query shows the rows as they are, that is what one looks at them with; pending ones are looked for, not read through; a run
             // that watched no buffer is not read for its reach
-            let is_shown = ["sql", "pending", "reach"].contains(&arguments[0]);
+            let is_shown = ["sql", "hang", "reach"].contains(&arguments[0]);
             let (code, text) = told(run.path(), arguments);
             assert_eq!(code, Some(0), "{arguments:?}: {text}");
             let is_big = words.starts_with("table call") || words.starts_with("table request");
-            let is_unchecked = arguments[0] == "merge" && sql.contains("completed = 5");
+            let is_unchecked = arguments[1] == "sqlite" && sql.contains("completed = 5");
             assert!(
                 text.contains(words) || (is_shown && is_big) || is_unchecked,
                 "{arguments:?}, {sql}: {text}"
@@ -127,8 +127,8 @@ fn rows_missing_at_an_end_are_said_where_no_row_is_read() {
     for what in ["", " WHERE completion_id = (SELECT max(completion_id) FROM request)"] {
         let run = small_run();
         change(&run.path().join("rank-0.db"), &format!("DELETE FROM request{what}"));
-        for command in ["sql", "merge"] {
-            let arguments = READING.iter().find(|arguments| arguments[0] == command).unwrap();
+        for word in ["sql", "sqlite"] {
+            let arguments = READING.iter().find(|words| words[..2].contains(&word)).unwrap();
             let (_, text) = told(run.path(), arguments);
             assert!(text.contains("rank-0.db: table request: rows are missing"), "{what}: {text}");
         }
@@ -226,9 +226,12 @@ fn what_a_spool_says_of_its_length_takes_no_time() {
     for (bytes, chunk_bytes) in [(4u64 << 40, None), (21 << 30, Some(20u64 << 30))] {
         let run = tempfile::tempdir().unwrap();
         let spool = run.path().join("rank-0.spool");
-        for arguments in
-            [&["hang", "."][..], &["live", ".", "--once"], &["pending", "."], &["report", "."]]
-        {
+        for arguments in [
+            &["hang", "."][..],
+            &["live", ".", "--once"],
+            &["hang", "--pending", "."],
+            &["report", "."],
+        ] {
             in_use(&spool);
             let file = fs::OpenOptions::new().write(true).open(&spool).unwrap();
             file.set_len(bytes).unwrap();
@@ -363,7 +366,7 @@ fn a_lock_of_another_process_is_waited_for_so_long_and_named() {
     let held = fs::File::open(run.path()).unwrap();
     // SAFETY: the descriptor is open.
     assert_eq!(unsafe { libc::flock(held.as_raw_fd(), libc::LOCK_EX) }, 0);
-    let (code, text) = told(run.path(), &["pending", "."]);
+    let (code, text) = told(run.path(), &["hang", "--pending", "."]);
     assert_eq!(code, Some(0), "{text}");
     let pid = format!("process {}", std::process::id());
     assert!(text.contains("its spools were not recovered") && text.contains(&pid), "{text}");

@@ -41,7 +41,7 @@ fn files_that_are_not_ours() {
     let error = failure(directory.path(), &["requests", "other.db"]);
     assert_eq!(error, "lapscope: other.db: not a lapscope database\n");
     fs::write(directory.path().join("empty.db"), "").unwrap();
-    let error = failure(directory.path(), &["pending", "empty.db"]);
+    let error = failure(directory.path(), &["hang", "--pending", "empty.db"]);
     assert_eq!(error, "lapscope: empty.db: not a lapscope database\n");
 }
 

@@ -157,7 +157,7 @@ fn what_is_hostile_is_shown_and_json_has_it_as_it_is() {
     );
     let report = crate::fixture::json(run.path(), &["report", "."]);
     assert!(report["head"]["command"].as_str().unwrap().starts_with(HOSTILE));
-    let csv = crate::fixture::answer(run.path(), &["pending", ".", "--format", "csv"]);
+    let csv = crate::fixture::answer(run.path(), &["hang", "--pending", ".", "--format", "csv"]);
     assert!(csv.contains("\"'=1+A1\\x1b]0;t"), "{csv}");
 }
 

@@ -203,7 +203,9 @@ fn links_in_a_run_are_not_written_through() {
     for name in ["rank-2.db", "rank-2.db.part", "rank-2.db-journal", "merged.db"] {
         symlink(&target, run.path().join(name)).unwrap();
     }
-    for arguments in [&["recover", "."][..], &["report", "."], &["merge", ".", "-o", "merged.db"]] {
+    for arguments in
+        [&["recover", "."][..], &["report", "."], &["export", "sqlite", ".", "-o", "merged.db"]]
+    {
         lapscope(run.path(), arguments);
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious", "{arguments:?}");
     }

@@ -280,7 +280,7 @@ fn only_the_ranks_asked_for() {
 fn a_merged_file_says_the_same() {
     let run = ab_run(20);
     let separate = of_report(&run);
-    answer(run.path(), &["merge", ".", "-o", "merged.db"]);
+    answer(run.path(), &["export", "sqlite", ".", "-o", "merged.db"]);
     assert_eq!(json(run.path(), &["report", "merged.db"])["injection"], separate);
 }
 

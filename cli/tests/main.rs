@@ -36,6 +36,7 @@ mod symbols;
 mod thresholds;
 mod timelines;
 mod tune;
+mod waits;
 mod whatif;
 mod width;
 mod worlds;

@@ -162,15 +162,15 @@ fn groups_as_json() {
 #[test]
 fn who_is_where_when_all_are_stuck() {
     let run = run(10_000, End::Stuck);
-    insta::assert_snapshot!("pending_10000", answer(run.path(), &["pending", "."]));
-    let one = answer(run.path(), &["pending", ".", "--each-rank=3"]);
+    insta::assert_snapshot!("pending_10000", answer(run.path(), &["hang", "--pending", "."]));
+    let one = answer(run.path(), &["hang", "--pending", ".", "--each-rank=3"]);
     assert!(one.contains("\nrank 3 on n001 was killed"), "{one}");
 }
 
 #[test]
 fn the_dead_are_told_by_place() {
     let run = run(40, End::Stuck);
-    let pending = json(run.path(), &["pending", "."]);
+    let pending = json(run.path(), &["hang", "--pending", "."]);
     assert_eq!(
         (&pending["outside"][0]["rank"], &pending["places"][0]["count"]),
         (&json!(SLOW), &json!(39))

@@ -153,7 +153,7 @@ fn sql_views_and_the_report_agree() {
 #[test]
 fn a_merged_file_says_the_same() {
     let run = small_run();
-    answer(run.path(), &["merge", ".", "-o", "merged.db"]);
+    answer(run.path(), &["export", "sqlite", ".", "-o", "merged.db"]);
     let mut separate = json(run.path(), &["report", "."]);
     let mut merged = json(run.path(), &["report", "merged.db"]);
     separate["run"] = Value::Null;
@@ -211,7 +211,7 @@ fn deaths_come_first() {
         "rank 0 on node1 was killed, inside MPI_Waitall at app+0x300 (entered 0.000 s after MPI_Init); pending: \
          MPI_Irecv from any source, any tag, 64 bytes at app+0x600"
     );
-    let pending = json(directory.path(), &["pending", "."]);
+    let pending = json(directory.path(), &["hang", "--pending", "."]);
     let items = pending["pending"].as_array().unwrap();
     assert_eq!(pick(&items[0], &["rank", "begin_ns", "begin_after_init_ns"]), [0, 30_000, 29_000]);
     assert_eq!((&items[0]["what"], &items[1]["what"]), (&json!("call"), &json!("request")));

@@ -40,7 +40,7 @@ fn moments_count_from_the_return_of_mpi_init() {
     let found = json(run.path(), &["requests", ".", "--sort", "begin"]);
     let first = &found["requests"][0];
     assert_eq!((&first["rank"], &first["post_begin_after_init_ns"]), (&1.into(), &999.into()));
-    let pending = json(run.path(), &["pending", "."]);
+    let pending = json(run.path(), &["hang", "--pending", "."]);
     let pending = &pending["pending"][0];
     assert_eq!(pending["begin_after_init_ns"], first["post_begin_after_init_ns"]);
     assert_eq!(pending["begin_ns"], first["post_begin_ns"]);
@@ -77,7 +77,7 @@ fn filters_that_match_nothing() {
         let said = crate::fixture::remarks(run.path(), &[command, ".", "--call", "ibsend"]);
         assert!(said.contains("this run has no such call"), "{said}");
     }
-    for command in ["report", "sites", "requests", "overlap", "thresholds", "pending"] {
+    for command in ["report", "sites", "requests", "overlap", "thresholds"] {
         let said = failure(&[command, ".", "--rank", "2"]);
         assert_eq!(said, "lapscope: --ranks 2: . has ranks 0-1\n", "{command}");
     }
@@ -151,14 +151,14 @@ fn a_reader_that_went_away() {
 fn the_end_of_a_killed_rank_is_known_between_bounds() {
     let run = tempfile::tempdir().unwrap();
     lapscope_fixture::full::write(run.path());
-    let text = answer(run.path(), &["pending", "."]);
+    let text = answer(run.path(), &["hang", "--pending", "."]);
     assert!(
         text.contains("rank 1 on node1 was killed between 50.0 and 65.0 µs after MPI_Init; "),
         "{text}"
     );
     let inside = "MPI_Waitall, entered 30.0 µs after MPI_Init and not left, in it for at most";
     assert!(text.replace("\n          ", " ").contains(inside), "{text}");
-    let items = json(run.path(), &["pending", "."])["pending"].clone();
+    let items = json(run.path(), &["hang", "--pending", "."])["pending"].clone();
     let bounds = |at: usize| {
         (items[at]["last_after_init_ns"].as_i64(), items[at]["gone_after_init_ns"].as_i64())
     };

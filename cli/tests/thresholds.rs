@@ -231,9 +231,9 @@ fn text_and_csv() {
 }
 
 #[test]
-fn a_run_that_tells_nothing() {
+fn a_run_that_shows_nothing() {
     let directory = small_run();
     let text = answer(directory.path(), &["thresholds", "."]);
-    assert!(text.starts_with("Nothing tells"), "{text}");
+    assert!(text.starts_with("Nothing shows"), "{text}");
     assert!(failure(directory.path(), &["thresholds", "nowhere"]).contains("nowhere"));
 }

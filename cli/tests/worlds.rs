@@ -20,7 +20,7 @@ fn run() -> tempfile::TempDir {
 fn both_ways(check: impl Fn(&std::path::Path, &str)) {
     let run = run();
     check(run.path(), ".");
-    answer(run.path(), &["merge", ".", "--output", "all.db"]);
+    answer(run.path(), &["export", "sqlite", ".", "--output", "all.db"]);
     check(run.path(), "all.db");
 }
 
@@ -92,15 +92,18 @@ fn spawned_processes_that_are_not_recorded_are_told() {
 #[test]
 fn peers_are_of_the_same_world() {
     both_ways(|directory, run| {
-        let pending = json(directory, &["pending", run, "--rank", "3:0"]);
+        let pending = json(directory, &["hang", "--pending", run, "--rank", "3:0"]);
         let items = pending["pending"].as_array().unwrap();
         assert_eq!(items.len(), 2);
         assert_eq!((&items[1]["rank"], &items[1]["peer"]), (&json!("3:0"), &json!("3:1")));
-        assert_eq!(json(directory, &["pending", run, "--rank", "0"])["pending"], json!([]));
+        assert_eq!(
+            json(directory, &["hang", "--pending", run, "--rank", "0"])["pending"],
+            json!([])
+        );
         let found =
             |peer: &str| json(directory, &["requests", run, "--peer", peer])["found"].clone();
         assert_eq!((found("1"), found("3:1")), (json!(3), json!(1)));
-        let text = answer(directory, &["pending", run]);
+        let text = answer(directory, &["hang", "--pending", run]);
         assert!(text.starts_with("rank 3:0 on node1 was killed; 1 request pending"), "{text}");
         assert!(
             text.contains("MPI_Waitall, entered 29.0 µs after MPI_Init and not left"),

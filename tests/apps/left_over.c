@@ -1,8 +1,8 @@
 /*
- * Two ranks leave over, at MPI_Finalize, what programs forget; with the argument `nothing` they forget nothing. Messages are small, so
- * that no MPI needs their receives. With `hangs` rank 0 has a synchronous send under way that nobody receives, and does not leave
- * MPI_Finalize. Some MPIs wait there for such a send; a function that MPI calls there makes it so with all. With `crashes` rank 1 dies
- * there.
+ * Two ranks leave over, at MPI_Finalize, what programs forget; with the argument `nothing` they forget nothing, with `cancels` one cancels
+ * and frees receives. Messages are small, so that no MPI needs their receives. With `hangs` rank 0 has a synchronous send under way that
+ * nobody receives, and does not leave MPI_Finalize. Some MPIs wait there for such a send; a function that MPI calls there makes it so
+ * with all. With `crashes` rank 1 dies there.
  */
 #include "work.h"
 
@@ -27,12 +27,29 @@ SITE void send_unreceived(void)
     MPI_Send(out, sizeof out, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }
 
-/* One gets its message, and nobody looks; for the other none is sent. */
+/* One gets its message, and nobody looks; for the others none is sent, of which one is freed. */
 SITE void receive_without_wait(void)
 {
-    MPI_Request requests[2];
+    MPI_Request requests[3];
     MPI_Irecv(in, sizeof in, MPI_BYTE, 0, 3, MPI_COMM_WORLD, &requests[0]);
     MPI_Irecv(in, sizeof in, MPI_BYTE, 0, 4, MPI_COMM_WORLD, &requests[1]);
+    MPI_Irecv(in, sizeof in, MPI_BYTE, 0, 7, MPI_COMM_WORLD, &requests[2]);
+    MPI_Request_free(&requests[2]);
+}
+
+/* To cancel is not to complete; one that is freed besides is nobody's any more. Of the third, freed, the message comes. */
+SITE void receive_and_cancel(int rank)
+{
+    MPI_Request requests[3];
+    for (int i = 0; rank == 1 && i < 3; i++) {
+        MPI_Irecv(in, sizeof in, MPI_BYTE, 0, 8 + i, MPI_COMM_WORLD, &requests[i]);
+        if (i < 2)
+            MPI_Cancel(&requests[i]);
+        if (i > 0)
+            MPI_Request_free(&requests[i]);
+    }
+    if (rank == 0)
+        MPI_Send(out, sizeof out, MPI_BYTE, 1, 10, MPI_COMM_WORLD);
 }
 
 SITE void make_persistent(int is_forgotten)
@@ -94,6 +111,11 @@ int main(int argc, char **argv)
     int rank = comm_rank(MPI_COMM_WORLD), is_forgotten = !is_asked(argc, argv, "nothing");
     if (is_asked(argc, argv, "hangs") || is_asked(argc, argv, "crashes")) {
         end_badly(rank, is_asked(argc, argv, "crashes"));
+        return 0;
+    }
+    if (is_asked(argc, argv, "cancels")) {
+        receive_and_cancel(rank);
+        MPI_Finalize();
         return 0;
     }
     if (rank == 0)

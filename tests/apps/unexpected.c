@@ -2,6 +2,7 @@
  * Messages that come before their receives. The argument says how:
  *
  *   ahead      rank 0 sends all of its messages while rank 1 waits for another one, which is sent last
+ *   buffered   as `ahead`, by MPI_Bsend
  *   behind     rank 0 sends all of its messages, and rank 1 probes, which moves them, before it receives them in order
  *   sleeping   rank 1 is in no call of MPI while they are sent
  *   early      rank 1 posts all receives first
@@ -51,6 +52,20 @@ static void ahead(int rank)
     MPI_Recv(buffer, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     printf("grown %ld\n", resident() - before);
     receive_all(0, MESSAGES);
+}
+
+static void buffered(int rank)
+{
+    int bytes = MESSAGES * (BYTES + MPI_BSEND_OVERHEAD);
+    void *attached = malloc((size_t)bytes);
+    MPI_Buffer_attach(attached, bytes);
+    for (int i = 0; rank == 0 && i < MESSAGES; i++)
+        MPI_Bsend(buffer, BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        receive_all(0, MESSAGES);
+    MPI_Buffer_detach(&attached, &bytes);
+    free(attached);
 }
 
 static void behind(int rank)
@@ -116,6 +131,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(argv[1], "ahead") == 0)
         ahead(rank);
+    else if (strcmp(argv[1], "buffered") == 0)
+        buffered(rank);
     else if (strcmp(argv[1], "behind") == 0)
         behind(rank);
     else if (strcmp(argv[1], "sleeping") == 0)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lapscope_tests::launch::{lapscope, place, Form, Job};
-use lapscope_tests::mpi;
+use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::{child, paths};
 
 /// A piece of code: what it does, and its lines.
@@ -46,7 +46,7 @@ fn pieces(language: &str) -> Vec<Piece> {
             line.clone_into(&mut does);
         }
     }
-    assert_eq!(pieces.len(), 14, "{language}");
+    assert_eq!(pieces.len(), 18, "{language}");
     pieces
 }
 
@@ -74,7 +74,7 @@ fn compile(compiler: &str, source: &Path, options: &[&str]) -> PathBuf {
 
 fn check(job: &Job<'_>, what: &str) {
     let outcome = job.run();
-    assert_eq!((outcome.code, outcome.stdout.trim()), (0, "14 cures"), "{what}: {outcome:?}");
+    assert_eq!((outcome.code, outcome.stdout.trim()), (0, "18 cures"), "{what}: {outcome:?}");
 }
 
 #[test]
@@ -100,23 +100,33 @@ fn in_c() {
 
 #[test]
 fn in_fortran() {
-    for mpi in share!(mpi::debian()) {
-        let place = place();
-        let pieces = pieces("Fortran");
-        let logical = |is: bool| if is { ".true." } else { ".false." };
-        let calls = pieces.iter().enumerate().map(|(number, piece)| {
+    share!(mpi::debian()).into_iter().for_each(|mpi| run_fortran(mpi, "Fortran", "-ffree-form"));
+}
+
+#[test]
+fn in_fixed_form_fortran() {
+    let run = |mpi| run_fortran(mpi, "fixed-form Fortran", "-ffixed-form");
+    share!(mpi::debian()).into_iter().for_each(run);
+}
+
+fn run_fortran(mpi: &Mpi, language: &str, form: &str) {
+    let place = place();
+    let pieces = pieces(language);
+    let columns = |piece: &Piece| piece.code.iter().map(|line| line.len()).max();
+    assert!(form != "-ffixed-form" || pieces.iter().all(|it| columns(it) <= Some(72)));
+    let logical = |is: bool| if is { ".true." } else { ".false." };
+    let calls = pieces.iter().enumerate().map(|(number, piece)| {
             let (epoch, receives) = (logical(piece.has_epoch()), logical(piece.receives()));
-            format!("  call begin({epoch})\n  call cure_{number}()\n  call finish({epoch}, {receives})\n")
+            format!("      call begin({epoch})\n      call cure_{number}()\n      call finish({epoch}, {receives})\n")
         });
-        let subroutines = pieces.iter().enumerate().map(|(number, piece)| {
-            format!("  subroutine cure_{number}()\n{}  end subroutine\n\n", piece.indented(4))
-        });
-        let parts = [("! CALLS", calls.collect()), ("! CURES", subroutines.collect())];
-        let source = fill("frame.f90", &parts, place.path());
-        let options = ["-ffree-line-length-none", "-fallow-argument-mismatch"];
-        let program = compile(mpi.fortran[0], &source, &options);
-        check(&Job::new(mpi, 2, program, Form::Bare, place.path()), mpi.name);
-    }
+    let subroutines = pieces.iter().enumerate().map(|(number, piece)| {
+        format!("      subroutine cure_{number}()\n{}      end subroutine\n\n", piece.indented(0))
+    });
+    let parts = [("! CALLS", calls.collect()), ("! CURES", subroutines.collect())];
+    let source = fill("frame.f90", &parts, place.path());
+    let options = [form, "-ffree-line-length-none", "-fallow-argument-mismatch"];
+    let program = compile(mpi.fortran[0], &source, &options);
+    check(&Job::new(mpi, 2, program, Form::Bare, place.path()), mpi.name);
 }
 
 #[test]

@@ -29,7 +29,7 @@ rank=0-1 mark exchange 1 x10
 rank=0-1 mark exchange -1 x10
 rank=0-1 mark until_death 1";
 
-/// What `lapscope pending` lists: kind of row, rank, call, and the function that made it.
+/// What `lapscope hang --pending` lists: kind of row, rank, call, and the function that made it.
 const PENDING: &[(&str, i64, &str, &str)] = &[
     ("call", 1, "MPI_Wait", "wait_for_ever"),
     ("request", 0, "MPI_Irecv", "post_never_matched"),

@@ -42,21 +42,25 @@ impl Question {
 /// Two runs of one program differ by so much of their time.
 const NOISE: f64 = 0.1;
 
+const LATE: [&str; 2] = ["partner_late", "partner_late"];
+
 const QUESTIONS: &[Question] = &[
     question("copies", ["progress_target", "progress_target"], true),
-    question("dynamic_exchange", ["partner_late", "partner_late"], false)
-        .said_as("Even out the work"),
+    question("dynamic_exchange", LATE, false).said_as("Even out the work"),
     question("epochs", ["call_earlier", "call_earlier"], false),
-    question("fence", ["partner_late", "partner_late"], false),
+    question("fence", LATE, false),
     question("nonblocking_collective", ["test", "test"], true),
     question("onesided", ["partner_late", "progress_target"], true),
     question("onesided", ["partner_late", "progress_target"], true).with("flush_all"),
+    question("other_waits", LATE, false).with("iprobe").said_as("Even out the work"),
+    question("other_waits", LATE, false).with("dup").said_as("Even out the work"),
+    question("other_waits", LATE, false).with("detach").said_as("Even out the work"),
     question("probing", ["make_nonblocking", "make_nonblocking"], false),
     question("polling", ["test", "test"], true),
-    question("serial_root", ["partner_late", "partner_late"], false),
+    question("serial_root", LATE, false),
     question("small_sends", ["make_nonblocking", "partner_late"], true),
-    question("turns", ["partner_late", "partner_late"], false).said_as("Let ranks need each other"),
-    question("uneven", ["partner_late", "partner_late"], false).said_as("Even out the work"),
+    question("turns", LATE, false).said_as("Let ranks need each other"),
+    question("uneven", LATE, false).said_as("Even out the work"),
 ];
 
 /// The report of a recorded run.

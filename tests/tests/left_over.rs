@@ -32,12 +32,16 @@ fn all_that_is_forgotten_is_found_by_place_and_count() {
         let expected = [
             json!(["request", 4, [0, 1], [["MPI_Isend", 3], ["MPI_Irecv", 1]]]),
             json!(["message", 2, [0], [["MPI_Send", 2]]]),
-            json!(["receive", 1, [1], [["MPI_Irecv", 1]]]),
+            json!(["receive", 2, [1], [["MPI_Irecv", 1], ["MPI_Irecv", 1]]]),
             json!(["persistent_request", 2, [0, 1], [["MPI_Send_init", 2], ["MPI_Send_init", 2]]]),
             json!(["communicator", 6, [0, 1], [["MPI_Comm_dup", 8], ["MPI_Comm_split", 2]]]),
         ];
         assert_eq!(found, expected, "{}", mpi.name);
         assert_eq!(left_over(mpi, &["nothing"]), json!([]), "{}", mpi.name);
+        let found = left_over(mpi, &["cancels"]);
+        let found: Vec<Value> = found.as_array().expect("a list").iter().map(brief).collect();
+        let expected = json!(["request", 1, [1], [["MPI_Irecv", 1]]]);
+        assert_eq!(found, [expected], "{}", mpi.name);
     }
 }
 

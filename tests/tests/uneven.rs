@@ -103,6 +103,14 @@ fn is_said(mpi: &Mpi, known: &Known) {
     let saved = answer::number(&report["bounds"], "recorded_ns") - run_ns;
     let saved = saved / (known.rounds[0] - known.rounds[1]) / WORK_NS;
     assert!((0.8..1.2).contains(&saved), "{saved}: {said:#}");
+    // all ranks compute as long in all where they take turns
+    let advice = answer::rows(&report, "advice").iter().find(|it| !it["uneven"].is_null());
+    let replay = &advice.expect("it was found")["replay"];
+    let gains = [answer::number(replay, "gain"), answer::number(&said, "gain")];
+    assert!(gains[0] >= gains[1], "{gains:?}: {replay:#}");
+    if known.who == "turns" {
+        assert_eq!(replay["of_region"], true, "{replay:#}");
+    }
 }
 
 #[test]

@@ -49,12 +49,27 @@ fn a_sender_that_runs_ahead_is_found_to_the_message() {
         assert_eq!(pile["sent"][0]["site"]["function"], json!("send_all"), "{}", mpi.name);
         // it receives what is sent last first: an MPI_Ssend before that would never end
         assert_eq!(pile["overtaken"], json!(MESSAGES), "{}", mpi.name);
-        assert!(text.contains("would end in a deadlock"), "{}: {text}", mpi.name);
+        for both in ["Unsafe Relies on buffering: ranks 0 and 1", "as the line Unsafe says"] {
+            assert!(text.contains(both), "{}: {text}", mpi.name);
+        }
         let grown = printed.lines().find_map(|line| line.strip_prefix("grown "));
         let grown: u64 = grown.and_then(|it| it.trim().parse().ok()).expect("printed by rank 1");
         eprintln!("{}: {} bytes kept, the process grew by {grown}", mpi.name, MESSAGES * BYTES);
         // envelopes, and pieces of memory that are larger than what lies in them
         assert!((MESSAGES * BYTES..4 * MESSAGES * BYTES).contains(&grown), "{}: {grown}", mpi.name);
+    }
+}
+
+#[test]
+fn buffered_sends_count_and_are_told_apart() {
+    for mpi in share!(mpi::debian()) {
+        let Answer { unexpected, text, .. } = run(mpi, 2, "buffered");
+        let [pile] = answer::rows(&unexpected, "ranks") else { panic!("{unexpected:#}") };
+        assert_eq!((&pile["low"], &pile["buffered"]), (&volume(MESSAGES), &json!(MESSAGES)));
+        assert_eq!(unexpected["buffered"], volume(MESSAGES), "{}", mpi.name);
+        let both = ["in the buffers that their senders attached", "would end in a deadlock"];
+        assert!(both.iter().all(|it| text.contains(it)), "{}: {text}", mpi.name);
+        assert!(!text.contains("Unsafe"), "{}: {text}", mpi.name);
     }
 }
 

@@ -146,9 +146,10 @@ fn a_barrier_that_is_left_out_saves_what_it_saves_in_the_edited_program() {
 fn what_is_no_collective_is_an_error_that_names_the_nearest() {
     let place = place();
     let (_, run) = barriers(place.path(), "1");
+    // the first is one
     let said = |site: &str| {
         let output = child::command(paths::lapscope())
-            .args(["whatif", "--without", site])
+            .args(["whatif", "--without", "turn", "--without", site])
             .arg(&run)
             .output()
             .expect("lapscope runs");

@@ -30,6 +30,25 @@ pub enum ExportWhat {
     Otf2(ExportOtf2Args),
     Parquet(ExportParquetArgs),
     Perfetto(ExportPerfettoArgs),
+    Sqlite(ExportSqliteArgs),
+}
+
+/// The databases of all ranks in one SQLite file of the same schema.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Ids are made unique by adding, for each rank, what the ranks before it used; every row is kept. `lapscope sql` needs no such file.
+
+Examples:
+  lapscope export sqlite                the newest run, into <its name>.db
+  lapscope export sqlite runs/a -o a.db && sqlite3 a.db")]
+pub struct ExportSqliteArgs {
+    /// Run directory, or several databases [default: the newest lapscope-* here]
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+
+    /// File to write; it must not exist [default: <name of the run directory>.db]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// The run as a GOAL schedule, the text that LogGOPSim's txt2bin reads.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{units, ListedArgs};
+use super::{units, ListedArgs, RanksArgs};
 use lapscope_show::format::Format;
 
 /// What everybody is waiting for: who is where, who waits for whom, and whether it is a deadlock.
@@ -20,6 +20,7 @@ Examples:
   lapscope hang --html hang.html        with the circle drawn, as a page for the browser
   lapscope hang --launch 'ssh node7' --launch 'ssh node8'
                                         with what only these nodes can see
+  lapscope hang --pending runs/a        of a run that hung or crashed: each request and call that had not ended
   lapscope hang --format json | jq -r .verdict.sentence")]
 pub struct HangArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -29,8 +30,20 @@ pub struct HangArgs {
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = units::interval)]
     pub interval: Duration,
 
-    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    /// csv and the like with --pending alone
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
+
+    /// What had not ended when the processes did, or has not now, one by one: requests, and the calls that ranks are inside of
+    #[arg(long, conflicts_with_all = ["html", "launch", "interval"])]
+    pub pending: bool,
+
+    /// With --pending: entries shown per rank; 0 shows all [default: 20; all in JSON and CSV]
+    #[arg(long, value_name = "N", requires = "pending")]
+    pub top: Option<usize>,
+
+    #[command(flatten)]
+    pub ranks: RanksArgs,
 
     /// Also write a page for the browser; one that is there is replaced if it is such a page
     #[arg(long, value_name = "FILE")]

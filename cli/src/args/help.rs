@@ -21,10 +21,10 @@ const LEAST_COLUMNS: usize = 30;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Record", &["run", "reach", "recover"]),
     ("Read", &["report", "html", "overlap", "thresholds", "sites", "requests", "diff"]),
-    ("Ask", &["hang", "live", "pending", "whatif"]),
+    ("Ask", &["hang", "live", "whatif"]),
     ("Change", &["tune"]),
     ("Set up", &["doctor", "calibrate", "options", "bench", "help"]),
-    ("Hand over", &["export", "sql", "merge"]),
+    ("Hand over", &["export", "sql"]),
 ];
 
 /// The command line, or the end of the process with what is wrong about it, with help, or with the version.

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use lapscope_predict::replay::scenario::{
     speed, Bandwidth, Contention, EveryTime, Latency, PostAt, Progress, Protocol, Scenario, Scope,
-    Size, WaitAt,
+    SiteList, Size, WaitAt,
 };
 use lapscope_predict::whatif::sweep::Sweeps;
 
@@ -138,9 +138,9 @@ pub struct KnobArgs {
     pub nonblocking_collectives: bool,
 
     /// Blocking collectives of this call site are never made: a function, a line, or both, as halo.c:139, with the call where
-    /// there are others, as "MPI_Barrier main"
+    /// there are others, as "MPI_Barrier main"; may be given more than once
     #[arg(long, value_name = "SITE")]
-    pub without: Option<String>,
+    pub without: Vec<String>,
 
     /// Blocking collectives of this call site are made each K-th time
     #[arg(long, num_args = 2, value_names = ["K", "SITE"])]
@@ -200,7 +200,7 @@ impl KnobArgs {
             wait: self.wait,
             post: self.post,
             nonblocking_collectives: self.nonblocking_collectives,
-            without: self.without.clone(),
+            without: SiteList(self.without.clone()),
             every: every.transpose().map_err(|why| format!("--every: {why}"))?,
         })
     }

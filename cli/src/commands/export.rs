@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Error, Result};
 
+use super::merge;
 use crate::args::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
 };
@@ -41,6 +42,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
         ExportWhat::Parquet(args) => return parquet::run(args),
         #[cfg(not(feature = "parquet"))]
         ExportWhat::Parquet(_) => return Err(left_out("export parquet")),
+        ExportWhat::Sqlite(args) => return merge::run(args),
         ExportWhat::Chrome(args) => return timelines::chrome(&args.timeline),
         ExportWhat::Otf2(args) => return timelines::otf2(&args.timeline),
         ExportWhat::Perfetto(args) => return timelines::perfetto(&args.timeline),

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::html as pages;
-use crate::args::HangArgs;
+use super::{html as pages, pending};
+use crate::args::{usage_error, HangArgs};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
@@ -40,6 +40,12 @@ pub struct HangOutput {
 /// # Errors
 /// There is no run here, nothing of it can be read, or what is asked for cannot be written.
 pub fn run(args: &HangArgs) -> Result<ExitCode> {
+    if args.pending {
+        return pending::run(&args.into());
+    }
+    if args.format.is_table() || !args.ranks.chosen().is_empty() {
+        usage_error("tables and --ranks belong to lapscope hang --pending");
+    }
     let root = find_run(args.run.as_deref()).map_err(not_there)?;
     if let Some(path) = &args.html {
         pages::check(path)?;

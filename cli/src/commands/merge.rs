@@ -1,11 +1,11 @@
-//! `lapscope merge`: the databases of all ranks in one file.
+//! `lapscope export sqlite`: the databases of all ranks in one file.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::MergeArgs;
+use crate::args::ExportSqliteArgs;
 use lapscope_data::db::{self, Database};
 use lapscope_data::merged;
 use lapscope_data::text::style::Style;
@@ -15,7 +15,7 @@ use lapscope_show::output::print;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.
-pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ExportSqliteArgs) -> anyhow::Result<ExitCode> {
     let roots = match args.runs.as_slice() {
         [] => vec![db::find_run(None)?],
         named => named.to_vec(),

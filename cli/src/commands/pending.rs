@@ -1,4 +1,4 @@
-//! `lapscope pending`: what had not ended when the processes did.
+//! `lapscope hang --pending`: what had not ended when the processes did.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::PendingArgs;
+use crate::args::{HangArgs, ListedArgs, PendingArgs, RanksArgs};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, list_files};
 use lapscope_data::model::RankList;
@@ -18,12 +18,35 @@ use lapscope_data::JSON_VERSION;
 use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_show::format::rows::{self, RowWriter};
-use lapscope_show::format::{self, warn_of_data, Document};
+use lapscope_show::format::{self, warn_of_data, Document, Format};
 use lapscope_show::render;
 use lapscope_trace::problem::ProblemKind;
 use lapscope_watch::hang::{running, Running};
 use lapscope_watch::pending::groups::{group_places, PlaceGroup, RankOutside};
 use lapscope_watch::pending::PendingItem;
+
+/// What was asked for.
+pub struct PendingAsked<'a> {
+    run: Option<&'a Path>,
+    format: Format,
+    top: Option<usize>,
+    ranks: &'a RanksArgs,
+    ranked: &'a ListedArgs,
+}
+
+impl<'a> From<&'a PendingArgs> for PendingAsked<'a> {
+    fn from(args: &'a PendingArgs) -> Self {
+        let PendingArgs { read, top, ranks, ranked } = args;
+        PendingAsked { run: read.run.as_deref(), format: read.format, top: *top, ranks, ranked }
+    }
+}
+
+impl<'a> From<&'a HangArgs> for PendingAsked<'a> {
+    fn from(args: &'a HangArgs) -> Self {
+        let HangArgs { run, format, top, ranks, ranked, .. } = args;
+        PendingAsked { run: run.as_deref(), format: *format, top: *top, ranks, ranked }
+    }
+}
 
 #[derive(Serialize)]
 struct PendingOutput {
@@ -48,8 +71,8 @@ struct PendingOutput {
 ///
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
-pub fn run(args: &PendingArgs) -> Result<ExitCode> {
-    let root = find_run(args.read.run.as_deref())?;
+pub fn run(args: &PendingAsked<'_>) -> Result<ExitCode> {
+    let root = find_run(args.run)?;
     // first, as it makes databases of what dead ranks left: that needs no other look
     let opened = OpenRun::open(Some(&root));
     let running = look(&root)?;
@@ -73,7 +96,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     problems.extend(module_problems(open.symbols.troubles()));
     warn_of_data(&problems);
     let (run, top, listed) =
-        (open.name(), args.read.format.top(args.top, 20), args.ranked.listed.clone());
+        (open.name(), args.format.top(args.top, 20), args.ranked.listed.clone());
     let running = running.only(is_wanted);
     let mut answer = PendingOutput {
         json_version: JSON_VERSION,
@@ -85,7 +108,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
         top,
         listed,
     };
-    format::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,7 +124,7 @@ fn look(root: &Path) -> Result<Running> {
 }
 
 /// Prints a job of which no rank has ended.
-fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<ExitCode> {
+fn print_running(args: &PendingAsked<'_>, root: &Path, running: Running) -> Result<ExitCode> {
     let run = root.to_string_lossy().into_owned();
     check_ranks("--ranks", args.ranks.chosen(), running.ranks(), &run)?;
     let ranks = args.ranks.chosen();
@@ -113,10 +136,10 @@ fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<Ex
         outside: Vec::new(),
         places: Vec::new(),
         running: running.only(is_wanted),
-        top: args.read.format.top(args.top, 20),
+        top: args.format.top(args.top, 20),
         listed: args.ranked.listed.clone(),
     };
-    format::print(&mut answer, args.read.format)?;
+    format::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

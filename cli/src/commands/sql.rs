@@ -88,7 +88,9 @@ fn prepare<'a>(connection: &'a Connection, query: &'a str) -> anyhow::Result<Sta
         bail!("one statement at a time");
     }
     if !statement.readonly() {
-        bail!("only reading is possible here; to change a copy: lapscope merge, then sqlite3");
+        bail!(
+            "only reading is possible here; to change a copy: lapscope export sqlite, then sqlite3"
+        );
     }
     Ok(statement)
 }

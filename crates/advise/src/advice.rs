@@ -97,7 +97,17 @@ impl Replayed {
             _ => None,
         }?;
         let error = self.error;
-        Some(Replay { gain, is_gain: gain > least_gain(error), error })
+        Some(Replay { gain, is_gain: gain > least_gain(error), of_region: false, error })
+    }
+
+    /// Of ranks that compute equally long in all and not in each region, even work there alone gains, and that of all ranks nothing.
+    fn within(&self, all: Option<Replay>, uneven: Option<&UnevenAdvice>) -> Option<Replay> {
+        let of_region = uneven.and_then(|uneven| {
+            let gain = uneven.gain.filter(|&gain| all.map_or(true, |all| gain > all.gain))?;
+            let is_gain = gain > least_gain(self.error);
+            Some(Replay { gain, is_gain, of_region: true, error: self.error })
+        });
+        of_region.or(all)
     }
 
     /// Messages stand still while a rank computes that everybody waits for anyway: tests there end nothing sooner, even work does.
@@ -118,6 +128,8 @@ pub struct Replay {
     pub gain: f64,
     /// Whether that is more than the error of the replay.
     pub is_gain: bool,
+    /// Of even work in the region of [`Advice::uneven`] alone, which gains more than that of whole ranks.
+    pub of_region: bool,
     pub error: f64,
 }
 
@@ -263,6 +275,16 @@ impl Advice {
             (Cure::PartnerLate, Some(replay)) => self.share_at_most().max(replay.gain),
             (_, Some(replay)) => self.share_at_most().min(replay.gain.max(0.0) + replay.error),
             (_, None) => self.share_at_most(),
+        }
+    }
+
+    /// What lists are in the order of: the time, or what even work gains where that is more.
+    fn at_stake(&self) -> Nanos {
+        match (self.cure, self.replay) {
+            (Cure::PartnerLate, Some(replay)) if self.share > 0.0 && replay.gain > self.share => {
+                Nanos((self.time_ns.0 as f64 * replay.gain / self.share) as i64)
+            }
+            _ => self.time_ns,
         }
     }
 

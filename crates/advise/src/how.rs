@@ -1,14 +1,21 @@
 //! Cures as code: how a piece of advice looks in the program, before and after, in the language of the file that it names. The
 //! templates lie beside this file; the tests compile and run them.
 
+mod fixed_form;
+
 use crate::advice::{Advice, CallSite, Cure};
 use lapscope_data::model::Nanos;
+use lapscope_data::symbols::FrameName;
+use lapscope_predict::whatif::buffering::ReliesOnBuffering;
 
 /// In what a program is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     C,
+    /// In which C is written.
+    Cxx,
     Fortran,
+    FixedFortran,
     Python,
 }
 
@@ -20,31 +27,70 @@ pub struct Snippet {
     pub after: String,
 }
 
-const TEMPLATES: [(Language, &str); 3] = [
-    (Language::C, include_str!("how/cures.c")),
-    (Language::Fortran, include_str!("how/cures.f90")),
-    (Language::Python, include_str!("how/cures.py")),
-];
+/// A cure that is code.
+#[derive(Debug, Clone, Copy)]
+pub struct CodedCure {
+    /// `None`: it is no advice, but of calls that rely on buffering.
+    cure: Option<Cure>,
+    /// In the templates.
+    pub key: &'static str,
+    pub does: &'static str,
+}
 
-/// Cures that are code, and what each of them does.
-pub const CURES: [(Cure, &str, &str); 7] = [
-    (Cure::Test, "test", "Test now and then while computing, so that messages move"),
-    (Cure::WaitTogether, "wait_together", "Complete sends together with receives, not one by one"),
-    (Cure::WaitBehind, "wait_behind", "Complete sends after the receives, and after other work"),
-    (Cure::PostReceiveEarlier, "post_receive_earlier", "Post receives before computing"),
-    (Cure::MakeNonblocking, "make_nonblocking", "Send without waiting for the receiver"),
-    (Cure::ProgressTarget, "progress_target", "Enter MPI now and then where others wait for it"),
-    (Cure::CallEarlier, "call_earlier", "End an epoch before computing"),
+/// All of them.
+pub const CURES: [CodedCure; 9] = [
+    coded(Cure::Test, "test", "Test now and then while computing, so that messages move"),
+    coded(
+        Cure::WaitTogether,
+        "wait_together",
+        "Complete sends together with receives, not one by one",
+    ),
+    coded(
+        Cure::WaitBehind,
+        "wait_behind",
+        "Complete sends after the receives, and after other work",
+    ),
+    coded(Cure::PostReceiveEarlier, "post_receive_earlier", "Post receives before computing"),
+    coded(Cure::MakeNonblocking, "make_nonblocking", "Send without waiting for the receiver"),
+    coded(
+        Cure::ProgressTarget,
+        "progress_target",
+        "Enter MPI now and then where others wait for it",
+    ),
+    coded(Cure::CallEarlier, "call_earlier", "End an epoch before computing"),
+    SENDRECV,
+    RECEIVE_FIRST,
 ];
+const SENDRECV: CodedCure = CodedCure {
+    cure: None,
+    key: "sendrecv",
+    does: "Send and receive in one call, which relies on no buffering",
+};
+const RECEIVE_FIRST: CodedCure = CodedCure {
+    cure: None,
+    key: "receive_first",
+    does: "Post the receive before what waits for the other, which relies on no buffering",
+};
+
+const fn coded(cure: Cure, key: &'static str, does: &'static str) -> CodedCure {
+    CodedCure { cure: Some(cure), key, does }
+}
 
 impl Language {
-    pub const ALL: [Language; 3] = [Language::C, Language::Fortran, Language::Python];
+    /// Those of which the code differs.
+    pub const ALL: [Language; 4] =
+        [Language::C, Language::Fortran, Language::FixedFortran, Language::Python];
 
     /// By the suffix of a source file; C where that says nothing.
     pub fn of_file(file: &str) -> Language {
-        let suffix = file.rsplit_once('.').map_or("", |(_, suffix)| suffix).to_ascii_lowercase();
-        match suffix.as_str() {
-            "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" => Language::Fortran,
+        let suffix = file.rsplit_once('.').map_or("", |(_, suffix)| suffix);
+        if suffix == "C" {
+            return Language::Cxx;
+        }
+        match suffix.to_ascii_lowercase().as_str() {
+            "cpp" | "cc" | "cxx" | "c++" | "hpp" | "hh" | "hxx" | "cu" => Language::Cxx,
+            "f" | "for" | "ftn" | "f77" | "fpp" => Language::FixedFortran,
+            "f90" | "f95" | "f03" | "f08" | "f18" => Language::Fortran,
             "py" | "pyx" => Language::Python,
             _ => Language::C,
         }
@@ -53,20 +99,45 @@ impl Language {
     pub fn name(self) -> &'static str {
         match self {
             Language::C => "C",
+            Language::Cxx => "C++",
             Language::Fortran => "Fortran",
+            Language::FixedFortran => "fixed-form Fortran",
             Language::Python => "Python",
+        }
+    }
+
+    fn templates(self) -> &'static str {
+        match self {
+            Language::C | Language::Cxx => include_str!("how/cures.c"),
+            Language::Fortran | Language::FixedFortran => include_str!("how/cures.f90"),
+            Language::Python => include_str!("how/cures.py"),
         }
     }
 }
 
 /// How the advice looks in the program; `None`: it is no change of code.
 pub fn snippet(advice: &Advice) -> Option<Snippet> {
-    let (_, key, _) = CURES.into_iter().find(|(cure, ..)| *cure == advice.cure)?;
+    let CodedCure { key, .. } = CURES.into_iter().find(|it| it.cure == Some(advice.cure))?;
     let first = advice.change.first().unwrap_or(&advice.waiting);
-    let file = first.site.as_ref().and_then(|site| site.file.as_deref()).unwrap_or_default();
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
-    Some(fill(key, Language::of_file(file), [&place(first), &place(last)], interval))
+    let place = |it: &CallSite| place(&it.call, it.site.as_ref());
+    Some(fill(key, language_of(first.site.as_ref()), [&place(first), &place(last)], interval))
+}
+
+/// How calls that rely on buffering look without, and what each of these does.
+pub fn without_buffering(relies: &ReliesOnBuffering) -> Vec<(&'static str, Snippet)> {
+    let mut senders = relies.cycle.iter().zip(&relies.sends).filter(|(_, sends)| **sends);
+    let Some((first, _)) = senders.next() else { return Vec::new() };
+    let in_one = relies.sends.iter().all(|sends| *sends).then_some(SENDRECV);
+    let place = place(&first.call, first.site.as_ref());
+    let language = language_of(first.site.as_ref());
+    let code = |it: CodedCure| (it.does, fill(it.key, language, [&place, &place], interval(None)));
+    in_one.into_iter().chain([RECEIVE_FIRST]).map(code).collect()
+}
+
+fn language_of(site: Option<&FrameName>) -> Language {
+    Language::of_file(site.and_then(|site| site.file.as_deref()).unwrap_or_default())
 }
 
 /// The cure by its key in the templates, with nothing of a program in it.
@@ -82,20 +153,26 @@ fn interval(transfer: Option<Nanos>) -> f64 {
 }
 
 /// "MPI_Irecv exchange halo.c:76"
-fn place(site: &CallSite) -> String {
-    let place = site.site.as_ref().map(|site| format!(" {}", site.short()));
-    format!("{}{}", site.call, place.unwrap_or_default())
+fn place(call: &str, site: Option<&FrameName>) -> String {
+    let place = site.map(|site| format!(" {}", site.short()));
+    format!("{call}{}", place.unwrap_or_default())
 }
 
 fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -> Snippet {
-    let (_, text) = TEMPLATES.iter().find(|(known, _)| *known == language).expect("one of three");
+    let text = language.templates();
     let part = |which: &str| {
         let heading = format!("== {key}: {which}");
         let lines = text.lines().skip_while(|line| !line.contains(&heading)).skip(1);
         let lines: Vec<&str> = lines.take_while(|line| !line.contains("== ")).collect();
         let text = lines.join("\n");
         let seconds = format!("{interval:.1e}");
-        text.replace("@post", post).replace("@wait", wait).replace("@interval", &seconds)
+        let text =
+            text.replace("@post", post).replace("@wait", wait).replace("@interval", &seconds);
+        if language == Language::FixedFortran {
+            fixed_form::rewrite(&text)
+        } else {
+            text
+        }
     };
     Snippet { language, before: part("before"), after: part("after") }
 }
@@ -106,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_cure_has_code_in_every_language() {
-        for (_, key, _) in CURES {
+        for CodedCure { key, .. } in CURES {
             for language in Language::ALL {
                 let Snippet { before, after, .. } = template(key, language);
                 assert!(
@@ -122,9 +199,15 @@ mod tests {
     fn languages_are_known_by_suffixes() {
         let of = Language::of_file;
         assert_eq!(
-            [of("a.F90"), of("b/halo.py"), of("c.cpp"), of("")],
+            [of("a.F90"), of("b/halo.py"), of("c.c"), of("")],
             [Language::Fortran, Language::Python, Language::C, Language::C]
         );
+        for file in ["a.cpp", "a.cc", "a.cxx", "a.C"] {
+            assert_eq!(of(file), Language::Cxx, "{file}");
+        }
+        for file in ["a.f", "a.F", "a.for", "a.FOR"] {
+            assert_eq!(of(file), Language::FixedFortran, "{file}");
+        }
     }
 
     #[test]

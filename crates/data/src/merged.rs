@@ -1,4 +1,4 @@
-//! The files of several ranks as one database: copied together (`lapscope merge`), or side by side under views that
+//! The files of several ranks as one database: copied together (`lapscope export sqlite`), or side by side under views that
 //! look as one (`lapscope sql`).
 
 use std::collections::HashSet;

@@ -339,6 +339,8 @@ pub struct Lane {
     pub count: u64,
     /// Bytes of the last of them.
     pub bytes: u64,
+    /// Of all of them.
+    pub all_bytes: u64,
 }
 
 /// Collectives of a communicator in the order in which the rank began them: those that have ended, and non-blocking ones that were

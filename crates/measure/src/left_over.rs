@@ -23,7 +23,7 @@ pub enum LeftOverKind {
     Request,
     /// Sent, and received by nobody.
     Message,
-    /// Posted, and no message was sent for it; it is not among the requests.
+    /// Posted, perhaps freed, and no message was sent for it; it is not among the requests.
     Receive,
     /// Never freed, as what follows.
     PersistentRequest,
@@ -72,10 +72,14 @@ pub fn find_left_over(
         if !rank.is_whole() || !is_wanted(info.rank) {
             continue;
         }
-        let halves = trace.halves(at).filter(|half| !half.operation.is_second_half);
-        for half in halves.filter(|half| half.operation.ended == RequestEnd::Pending) {
-            let is_alone = alone.receives.remove(&(at, half.index));
-            let what = if is_alone { LeftOverKind::Receive } else { LeftOverKind::Request };
+        let may_be_cancelled = has_open_cancels(trace, rank);
+        for half in trace.halves(at).filter(|half| !half.operation.is_second_half) {
+            let is_alone = alone.receives.remove(&(at, half.index)) && !may_be_cancelled;
+            let what = match half.operation.ended {
+                RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,
+                RequestEnd::Pending => LeftOverKind::Request,
+                _ => continue,
+            };
             sums.add(what, info.rank, half.operation.site);
         }
         let of_rank = made.get(&(info.rank, info.life)).copied().unwrap_or_default();
@@ -137,6 +141,18 @@ impl Alone {
     }
 }
 
+/// Whether a rank cancelled requests of which the record has no end that says so: which ones, it does not say.
+fn has_open_cancels(trace: &Trace, rank: &RankTrace) -> bool {
+    let of_calls = rank.calls.iter().map(|call| call.operation);
+    let of_others = rank.other_calls.iter().map(|call| call.operation);
+    let is_cancel = |&it: &u32| trace.call_of(&rank.operations[it as usize]).name == "MPI_Cancel";
+    let asked = of_calls.chain(of_others).filter(is_cancel).count();
+    let is_cancelled = |row: &&lapscope_trace::Endpoint| {
+        rank.operations[row.operation as usize].ended == RequestEnd::Cancelled
+    };
+    asked > rank.endpoints.iter().filter(is_cancelled).count()
+}
+
 /// Whether a call returned an error: what it did is not known.
 fn has_failed(trace: &Trace, rank: &RankTrace) -> bool {
     rank.operations.iter().any(|operation| {
@@ -157,7 +173,7 @@ fn has_unknown_receives(rank: &RankTrace) -> bool {
     rank.operations.iter().any(is_unknown)
 }
 
-/// A message that the record gives no receive, or a receive that was never completed.
+/// A message that the record gives no receive, or a receive that was never completed, or was freed and got none.
 fn is_unmatched(trace: &Trace, half: &Half<'_>) -> bool {
     let operation = half.operation;
     if operation.mode == Mode::Partitioned || operation.is_untraceable {
@@ -165,7 +181,9 @@ fn is_unmatched(trace: &Trace, half: &Half<'_>) -> bool {
     }
     match (operation.direction, operation.ended) {
         (_, RequestEnd::Cancelled | RequestEnd::Failed) => false,
-        (Direction::Send, _) => trace.partner(half).is_none(),
+        (Direction::Send, _) | (Direction::Receive, RequestEnd::Freed) => {
+            trace.partner(half).is_none()
+        }
         (Direction::Receive, RequestEnd::Pending) => true,
         _ => false,
     }

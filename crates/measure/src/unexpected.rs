@@ -4,8 +4,9 @@
 //! A receive that was posted before its send is early: nothing was kept. A send that was complete before its receive was posted
 //! was kept for certain, at the receiver, at the sender or between them, from its completion on: the low bound. From its post on
 //! it may have been kept: the high bound, where of a message above the eager limit no more counts than the limit, since MPI sends
-//! at most that much along with its envelope. Buffered sends, and those that lapscope made from copies, are complete while their
-//! data is in a buffer of the sender's own: they count for the high bound alone. Envelopes are not counted as bytes.
+//! at most that much along with its envelope. Buffered sends (MPI_Bsend) are kept, too, perhaps in the buffer that their sender
+//! attached, so they are counted besides. Those that lapscope made from copies are complete while their data is in its memory: they
+//! count for the high bound alone. Envelopes are not counted as bytes.
 
 mod levels;
 mod overtaken;
@@ -61,6 +62,8 @@ pub struct Unexpected {
     /// Kept for certain, and perhaps.
     pub low: Volume,
     pub high: Volume,
+    /// Of `low`, those of buffered sends.
+    pub buffered: Volume,
     /// Sends whose other end is not known; they are in no number here.
     pub unknown: u64,
     /// Where much was kept at once, the most bytes first.
@@ -83,6 +86,7 @@ struct LateReceive {
     bytes: u64,
     /// As many of them as may have been kept.
     most_bytes: u64,
+    is_buffered: bool,
 }
 
 /// Looks at what each of these ranks received; `ranks` empty: all of them.
@@ -105,6 +109,7 @@ pub fn find_unexpected(
         early_share: None,
         low: Volume::default(),
         high: Volume::default(),
+        buffered: Volume::default(),
         unknown,
         ranks: Vec::new(),
         over_time: None,
@@ -115,6 +120,7 @@ pub fn find_unexpected(
         found.early.merge(sums.early);
         found.low.merge(sums.low);
         found.high.merge(sums.high);
+        found.buffered.merge(sums.buffered);
         if sums.slots.may_reach(MANY_MESSAGES, MUCH_MEMORY) {
             let late = search.collect(place, &lost);
             piles.extend(pile::find(trace, place, &late, search.window(), names));
@@ -140,6 +146,7 @@ struct ReceiverSums {
     early: Volume,
     low: Volume,
     high: Volume,
+    buffered: Volume,
     slots: Slots,
 }
 
@@ -169,15 +176,18 @@ impl<'a> KeptSearch<'a> {
     }
 
     fn sum(&self, place: usize, lost: &[(usize, LateReceive)]) -> ReceiverSums {
-        let [all, early, low, high] = [Volume::default(); 4];
+        let [all, early, low, high, buffered] = [Volume::default(); 5];
         let slots = Slots::new(self.begin, self.end);
-        let mut sums = ReceiverSums { all, early, low, high, slots };
+        let mut sums = ReceiverSums { all, early, low, high, buffered, slots };
         self.walk(place, lost, |bytes, late| {
             sums.all.add(bytes);
             let Some(late) = late else { return sums.early.add(bytes) };
             sums.high.add(late.most_bytes);
             if let Some(kept) = late.kept {
                 sums.low.add(bytes);
+                if late.is_buffered {
+                    sums.buffered.add(bytes);
+                }
                 sums.slots.add(kept, late.posted, bytes);
             }
         });
@@ -230,15 +240,25 @@ impl<'a> KeptSearch<'a> {
         let bytes = half.bytes().0;
         let seen = half.observed.and_then(|observed| observed.first_complete);
         let seen = seen.map(|since| half.post_begin.saturating_add(since));
-        let is_kept_by_mpi = !matches!(half.operation.mode, Mode::Buffered | Mode::Synchronous)
+        let is_kept_by_mpi = half.operation.mode != Mode::Synchronous
             && self.trace.ranks[sender].info().copied_sends.is_none();
         let kept = [seen, half.completion_end].into_iter().flatten().min();
         let limit = self.limits[self.trace.locality(sender, receiver) as usize];
         let kept =
             kept.filter(|kept| is_kept_by_mpi && kept.saturating_add(SAME_CLOCK + margin) < posted);
         let most_bytes = limit.filter(|_| kept.is_none()).map_or(bytes, |limit| bytes.min(limit));
-        let sent = half.post_begin;
-        LateReceive { sender, send, receive: NONE, sent, kept, posted, bytes, most_bytes }
+        let (sent, is_buffered) = (half.post_begin, half.operation.mode == Mode::Buffered);
+        LateReceive {
+            sender,
+            send,
+            receive: NONE,
+            sent,
+            kept,
+            posted,
+            bytes,
+            most_bytes,
+            is_buffered,
+        }
     }
 
     /// Messages that nobody received, and at whom; and of how many sends the other end is not known.

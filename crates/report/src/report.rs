@@ -26,7 +26,7 @@ use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, 
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
-use lapscope_predict::whatif::buffering::ReliesOnBuffering;
+use lapscope_predict::whatif::buffering::{BufferingFinding, ReliesOnBuffering};
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -79,6 +79,8 @@ pub struct Report {
     pub bounds: Option<RunTimeBounds>,
     /// `None`: nothing of it is known to do so, or it was not replayed, as `bounds` says.
     pub relies_on_buffering: Option<ReliesOnBuffering>,
+    /// A sentence on calls of which it is not known whether they do.
+    pub buffering_not_known: Option<String>,
     /// What moves while ranks compute, where that was measured and advice was asked for.
     pub progress: Option<MeasuredProgress>,
     /// That it takes too long.
@@ -112,7 +114,7 @@ pub struct InDetail {
     pub left_over: Option<Vec<LeftOver>>,
     pub unexpected: Option<Unexpected>,
     pub bounds: Option<RunTimeBounds>,
-    pub relies_on_buffering: Option<ReliesOnBuffering>,
+    pub buffering: BufferingFinding,
     pub is_too_large_to_replay: bool,
     pub progress: Option<MeasuredProgress>,
     pub advice: Vec<Advice>,
@@ -239,7 +241,8 @@ impl Report {
             left_over: detail.left_over,
             unexpected: detail.unexpected,
             bounds: detail.bounds,
-            relies_on_buffering: detail.relies_on_buffering,
+            relies_on_buffering: detail.buffering.relies,
+            buffering_not_known: detail.buffering.not_known,
             is_too_large_to_replay: detail.is_too_large_to_replay,
             progress: detail.progress,
             advice: detail.advice,

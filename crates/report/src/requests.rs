@@ -76,7 +76,7 @@ pub struct Request {
     pub communicator: Option<String>,
     pub ended: Option<String>,
     pub post_begin_ns: Nanos,
-    /// From the return of MPI_Init, as in `lapscope pending`.
+    /// From the return of MPI_Init, as in `lapscope hang --pending`.
     pub post_begin_after_init_ns: Nanos,
     pub post_ns: Nanos,
     pub overlap_window_ns: Option<Nanos>,

@@ -84,6 +84,10 @@ impl Format {
         parser(|format| !format.is_table)
     }
 
+    pub fn is_table(self) -> bool {
+        self.0.is_table
+    }
+
     pub fn is_json(self) -> bool {
         self.0.name == json::FORMAT.name
     }

@@ -106,6 +106,8 @@ impl<'a> Combiner<'a> {
         rank.other_calls = rows.other_calls;
         rank.threads = rows.threads;
         rank.observations = rows.observations;
+        rank.message_waits = rows.message_waits;
+        rank.vain_probes = rows.vain_probes;
         rank.presence = rows.presence;
         rank.starvation = Starvation::new(rows.starved);
         rank.left_out = left_out;
@@ -135,6 +137,7 @@ impl<'a> Combiner<'a> {
             Kind::Recv => Direction::Receive,
             Kind::Collective => Direction::Collective,
             Kind::Rma if name.is_fence() => Direction::Collective,
+            Kind::Other if name.makes_together() => Direction::Collective,
             _ => Direction::None,
         };
         let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);
@@ -235,6 +238,9 @@ impl RankTrace {
         }
         for call in &mut self.other_calls {
             call.begin = correct(call.begin);
+        }
+        for probe in &mut self.message_waits {
+            probe.begin = correct(probe.begin);
         }
         for left_out in &mut self.left_out {
             (left_out.begin, left_out.end) = (correct(left_out.begin), correct(left_out.end));

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::marks::read_marks;
+use super::message_waits::VainProbes;
 use super::presence::Presence;
 use super::query::{self, CommunicatorRow};
 use super::roster::{CommKey, Member};
@@ -97,6 +98,7 @@ impl FileTrace {
         }
         let places = file.read_operations(connection, of_file)?;
         file.read_left_out(connection, &places)?;
+        file.read_vain_probes(connection, of_file)?;
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
         }
@@ -168,7 +170,7 @@ impl FileTrace {
             let mut own: Vec<CommKey> = rows
                 .operations
                 .iter()
-                .filter(|operation| operation.kind == Kind::Collective)
+                .filter(|operation| matches!(operation.kind, Kind::Collective | Kind::Other))
                 .filter_map(|operation| self.communicators.get(&operation.communicator_id?))
                 .map(|communicator| communicator.key(info.rank.world))
                 .collect();
@@ -228,6 +230,23 @@ impl FileTrace {
         Ok(())
     }
 
+    fn read_vain_probes(
+        &mut self,
+        connection: &Connection,
+        of_file: PlacesOfFile<'_>,
+    ) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        for row in query::vain_probes(connection)? {
+            let site = of_file.site(row.call_id, row.call_path_id);
+            let Some((&slot, site)) = slots.get(&row.rank).zip(site) else { continue };
+            if self.is_wanted(slot as usize) {
+                let (count, ns) = (row.count, row.inside.0);
+                self.ranks[slot as usize].vain_probes.push(VainProbes { site, count, ns });
+            }
+        }
+        Ok(())
+    }
+
     fn read_operations(
         &mut self,
         connection: &Connection,
@@ -264,6 +283,7 @@ impl FileTrace {
                 operation: operations.len() as u32,
                 is_blocking,
                 is_endpoint: is_blocking || call.role == "POST",
+                waits_for_message: waits_for_message(call, &operation),
             };
             places.receives.extend(operation.receive.map(|receive| (row.id, receive)));
             operations.push(operation);
@@ -277,15 +297,20 @@ impl FileTrace {
     }
 }
 
-/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, or may wait for other ranks of
-/// their window.
+/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, make communicators together, or
+/// may wait for other ranks of their window.
 fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
     let communicates = match operation.kind {
         Kind::Send | Kind::Recv | Kind::Collective => true,
         Kind::Rma => operation.peer.is_some() || call.is_fence() || call.epoch().is_some(),
-        _ => false,
+        _ => return call.makes_together() && operation.communicator_id.is_some(),
     };
     communicates && call.role == "BLOCK" && call.counted
+}
+
+/// Whether it waits for a message and communicates nothing: a probe, or what waits for buffered sends.
+fn waits_for_message(call: &CallName, operation: &FileOperation) -> bool {
+    (call.role == "PROBE" && operation.kind == Kind::Recv) || call.drains_buffers()
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<Communicators> {

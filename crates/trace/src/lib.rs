@@ -20,6 +20,7 @@ mod line;
 pub mod made_up;
 mod marks;
 pub mod matching;
+pub mod message_waits;
 pub mod operation;
 mod packed;
 mod paired;
@@ -62,6 +63,7 @@ pub use file::Depth;
 pub use left_out::LeftOut;
 pub use marks::Mark;
 pub use matching::Matching;
+pub use message_waits::{MessageWait, VainProbes};
 pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
 pub use past::Past;
@@ -71,6 +73,9 @@ pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
 pub use stretch::counted::Stretch;
 pub use threads::Threads;
+
+/// Tests that are further apart than this are looks from within a computation, nanoseconds.
+pub(crate) const WAITING_LOOP: i64 = 20_000;
 
 /// Between which processes a message goes.
 #[derive(
@@ -132,6 +137,9 @@ pub struct RankTrace {
     pub other_calls: Vec<OtherCall>,
     pub threads: Threads,
     pub observations: Vec<Observation>,
+    /// Those that found a message, and the sums of those that did not.
+    pub message_waits: Vec<MessageWait>,
+    pub vain_probes: Vec<VainProbes>,
     pub presence: Presence,
     pub starvation: Starvation,
     /// Messages and collectives that were only summed up.
@@ -161,14 +169,13 @@ impl RankTrace {
     /// The timestamp from which a loop of tests waited for a request, until the test that completed it; `None`: its tests are too
     /// far apart to be one that waits.
     pub fn polled_since(&self, endpoint: &Endpoint) -> Option<i64> {
-        /// Tests that are further apart than this are looks from within a computation, nanoseconds.
-        const WAITING_LOOP: i64 = 20_000;
         let seen = self.observations.get(endpoint.observed as usize)?;
         let call = self.calls.get(endpoint.call as usize)?;
         let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
             .map(|test| endpoint.begin + test);
-        let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
-        // it may have had no processor between the last two
+        // it may have had no processor between two of them, as after sched_yield
+        let starved = self.starvation.within(first, call.begin);
+        let apart = (call.begin - first - starved) / (seen.unsuccessful_tests.max(1) as i64);
         let since_last = call.begin - last - self.starvation.most_within(last, call.begin);
         (apart <= WAITING_LOOP && since_last <= WAITING_LOOP).then_some(first)
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::Communicators;
 use super::marks::RankMarks;
+use super::message_waits::{MessageWait, VainProbes};
 use super::presence::Presence;
 use super::rows::FileOperation;
 use super::rows::RankRows;
@@ -20,6 +21,8 @@ struct Small {
     operations: Vec<FileOperation>,
     starved: Vec<Starved>,
     observations: Vec<Observation>,
+    message_waits: Vec<MessageWait>,
+    vain_probes: Vec<VainProbes>,
     left_out: Vec<LeftOut>,
     detail: Vec<Detail>,
     marks: RankMarks,
@@ -47,6 +50,8 @@ pub(super) fn write(
         operations: rows.operations.clone(),
         starved: rows.starved.clone(),
         observations: rows.observations.clone(),
+        message_waits: rows.message_waits.clone(),
+        vain_probes: rows.vain_probes.clone(),
         left_out: rows.left_out.clone(),
         detail: rows.detail.clone(),
         marks: rows.marks.clone(),
@@ -114,6 +119,8 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
     let rows = RankRows {
         operations: small.operations,
         observations: small.observations,
+        message_waits: small.message_waits,
+        vain_probes: small.vain_probes,
         left_out: small.left_out,
         detail: small.detail,
         marks: small.marks,
@@ -174,6 +181,7 @@ mod tests {
     use super::*;
     use crate::endpoint::NONE;
     use crate::Mark;
+    use lapscope_data::places::SiteId;
 
     #[test]
     fn rows_come_back_as_they_were() {
@@ -195,6 +203,7 @@ mod tests {
             observations: vec![Observation { last_incomplete: Some(4), ..Observation::default() }],
             presence: Presence::new(vec![(10, 20), (30_000, 40_000)]),
             starved: vec![Starved { begin: 1, end: 2, wait: 1 }],
+            vain_probes: vec![VainProbes { site: SiteId::default(), count: 4, ns: 5 }],
             marks: RankMarks {
                 marks: vec![Mark { at: 8, level: 1, name: Some(0) }],
                 names: vec!["solve".into()],
@@ -207,12 +216,13 @@ mod tests {
         let (_, read) = read(&mut &bytes[..]).unwrap();
         let shown = |rows: &RankRows| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 rows.endpoints,
                 rows.calls,
                 rows.observations,
                 rows.presence.intervals(),
                 rows.starved,
+                rows.vain_probes,
                 rows.left_out,
                 rows.marks
             )

@@ -88,6 +88,7 @@ impl Paired {
         self.trace.members = CollectiveMembers::new(self.groups);
         self.trace.matching = matching;
         self.trace.find_targets();
+        self.trace.find_message_waits();
         self.trace
     }
 

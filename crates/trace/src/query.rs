@@ -5,6 +5,7 @@ mod injection;
 mod measures;
 mod operations;
 mod ranks;
+mod tallies;
 mod watches;
 
 use rusqlite::{Connection, Params, Row};
@@ -17,6 +18,7 @@ pub(crate) use operations::{
 };
 pub use operations::{posts, split_collectives, CollectiveTimes, PostRow, PostSelection};
 pub(crate) use ranks::{details, epochs, marks, starved};
+pub(crate) use tallies::vain_probes;
 pub(crate) use watches::watched_words;
 
 /// Gives every row of a query to `take`.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::marks::RankMarks;
+use super::message_waits::{MessageWait, VainProbes};
 use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::row::TraceRow;
@@ -43,6 +44,8 @@ pub(super) struct RankRows {
     pub calls: Vec<Call>,
     pub call_ids: Vec<i64>,
     pub other_calls: Vec<OtherCall>,
+    pub message_waits: Vec<MessageWait>,
+    pub vain_probes: Vec<VainProbes>,
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// From begin to end: calls, and posts, each nearly in order.
@@ -86,6 +89,8 @@ pub(super) struct OperationPlace {
     pub is_blocking: bool,
     /// That, or one that makes a request.
     pub is_endpoint: bool,
+    /// See [`MessageWait`].
+    pub waits_for_message: bool,
 }
 
 /// Places by `operation.id`, which the recorder numbers without gaps.
@@ -130,6 +135,16 @@ pub(super) fn add_call(
     // what never returned was still inside when the process ended
     let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
     rank.inside.push((row.begin.0, end));
+    if place.waits_for_message {
+        rank.message_waits.push(MessageWait {
+            begin: row.begin.0,
+            duration: end - row.begin.0,
+            operation: place.operation,
+            number: rank.other_calls.len() as u32,
+            message: NONE,
+            waited: 0,
+        });
+    }
     if row.completed == 0 && !place.is_blocking {
         if !for_replay {
             return;

@@ -2,11 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Direction, Half, Operation, RankTrace, Trace, NONE};
+use super::{Direction, Endpoint, Half, Operation, RankTrace, Trace, NONE};
 use lapscope_data::model::{Epoch, Kind};
 
 /// A call that took so long and ended as its partner entered MPI waited for that, nanoseconds.
 const VISIBLE: i64 = 100_000;
+/// Such a part of the call its end may be behind that.
+const NEAR: i64 = 10;
+const MUCH_NEARER: i64 = 50;
 
 /// The rank that a one-sided call visibly waited for.
 #[derive(Debug, Clone, Copy)]
@@ -72,9 +75,11 @@ impl Trace {
         next: impl FnOnce(i64) -> Option<i64>,
     ) -> Option<i64> {
         let is_request = half.operation.is_request;
-        if is_request && half.completed_together > 1 {
-            return None; // it may have waited for another one
-        }
+        // where it may have waited for another one as well, both have to end as nearly together as that goes
+        let near = match is_request && self.completes_others(half) {
+            true => MUCH_NEARER,
+            false => NEAR,
+        };
         let begin = if is_request { half.completion_begin } else { Some(half.post_begin) };
         let (begin, end) = begin.zip(half.completion_end)?;
         let stood = end - begin;
@@ -82,9 +87,27 @@ impl Trace {
             return None;
         }
         let entered = next(begin + stood / 10)?;
-        let lacked = || self.ranks[half.rank].starvation.within(begin, end);
-        let is_end = (end - stood / 10..=end).contains(&entered);
-        (is_end && lacked() < stood / 2).then_some(entered)
+        if entered > end {
+            return None;
+        }
+        let starvation = &self.ranks[half.rank].starvation;
+        // it may have had no processor to end with
+        let behind = end - entered - starvation.most_within(entered, end);
+        // what ended at once was not kept by that
+        let is_at_once = end - entered <= stood / MUCH_NEARER;
+        let had_processor = || starvation.within(begin, entered) < (entered - begin) / 2;
+        (behind <= stood / near && (is_at_once || had_processor())).then_some(entered)
+    }
+
+    /// Whether the call that completed a request completed others as well, which are not of the same rank.
+    fn completes_others(&self, half: &Half<'_>) -> bool {
+        let rank = &self.ranks[half.rank];
+        let is_beside = |endpoint: &&Endpoint| Some(endpoint.call) == half.call;
+        let (before, behind) = rank.endpoints.split_at(half.index);
+        let beside = before.iter().rev().take_while(is_beside);
+        let mut all = beside.chain(behind.iter().take_while(is_beside));
+        let peer = |endpoint: &Endpoint| rank.operations[endpoint.operation as usize].peer;
+        half.completed_together > 1 && all.any(|endpoint| peer(endpoint) != half.operation.peer)
     }
 
     /// Whom a blocking one-sided call waited for in the record, as far as it showed.

@@ -116,7 +116,7 @@ impl<'a> Gatherer<'a> {
         *self.gathered.waited.entry(self.rank as u32).or_default() += parts.total();
         let waited = parts.late_partner + parts.no_remote_progress;
         self.keep(waited_for, call, waited);
-        let waiting = self.call_site(self.rank, call);
+        let waiting = waited_for.at.unwrap_or_else(|| self.call_site(self.rank, call));
         let mut bookings = Vec::with_capacity(4);
         let joined = self.joined(waited_for, waiting, call);
         let parts = joined.as_ref().map_or(parts, |joined| parts.without(&joined.parts));
@@ -163,7 +163,7 @@ impl<'a> Gatherer<'a> {
         if waited < SHORT.max((rank.end - rank.init_end) / PART) {
             return;
         }
-        let by = self.call_site(self.rank, call);
+        let by = waited_for.at.unwrap_or_else(|| self.call_site(self.rank, call));
         let (whom, awaited) = match waited_for.awaited {
             Awaited::Partner(half) => (half.rank as u32, half.operation.site),
             Awaited::Member(member) => (member, by),
@@ -241,7 +241,11 @@ impl<'a> Gatherer<'a> {
         let operation = waited_for.half.operation;
         let sends = operation.direction == Direction::Send;
         let (finding, partner) = match waited_for.awaited {
-            _ if sends && !operation.is_request && !self.also_receives(operation) => {
+            _ if sends
+                && !operation.is_request
+                && !self.also_receives(operation)
+                && waited_for.at.is_none() =>
+            {
                 (Finding::Blocking(waiting), None)
             }
             Awaited::Partner(partner) if sends && operation.is_request => {

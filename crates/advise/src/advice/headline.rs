@@ -1,6 +1,6 @@
 //! What to do, in one short sentence; the whole advice says where, on whom and why.
 
-use super::words::{others, place};
+use super::words::{nonblocking_send, others, place};
 use super::{Advice, Cure};
 
 pub(super) fn headline(advice: &Advice) -> String {
@@ -23,7 +23,9 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::PostReceiveEarlier => format!("Post {from} earlier."),
         Cure::WaitLater => format!("Wait later than in {at}: its data are needed later only."),
         Cure::PostEarlier => format!("Post the sends that {at} waits for earlier."),
-        Cure::MakeNonblocking => format!("Make {at} an MPI_Isend that is completed later."),
+        Cure::MakeNonblocking => {
+            format!("Make {at} an {} that is completed later.", nonblocking_send(&advice.waiting))
+        }
         Cure::LowerLimit => format!("Lower the eager limit for the messages of {at}, which are copied while they are posted."),
         Cure::PartnerLate if advice.is_order() => {
             format!("Let ranks need each other less often, or later, at {at}: they wait in turn, and even work would not change that.")

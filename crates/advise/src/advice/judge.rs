@@ -64,7 +64,7 @@ impl Gathered {
             is_first(b)
                 .cmp(&is_first(a))
                 .then(b.helps.cmp(&a.helps))
-                .then(b.time_ns.cmp(&a.time_ns))
+                .then(b.at_stake().cmp(&a.at_stake()))
                 .then(a.cure.cmp(&b.cure))
         });
         uneven::say_once(&mut advice);
@@ -260,6 +260,7 @@ impl Judge<'_> {
         if cure == Cure::PartnerLate && !threaded {
             let uneven = self.uneven(&sums.waiting);
             advice.uneven = uneven.filter(|uneven| uneven::is_awaited(&advice, uneven));
+            advice.replay = self.setting.replayed.within(advice.replay, advice.uneven.as_ref());
         }
         let moves = Moves(self.setting.reach);
         advice.headline = moves.headline(finding).unwrap_or_else(|| headline(&advice));

@@ -43,8 +43,9 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext
             on(advice)
         ),
         Cure::MakeNonblocking => format!(
-            "Make {} an MPI_Isend that is completed later: it blocks until the receive is posted{}.",
+            "Make {} an {} that is completed later: it blocks until the receive is posted{}.",
             place(&advice.waiting),
+            nonblocking_send(&advice.waiting),
             on(advice)
         ),
         Cure::ProgressTarget => progress_target(advice, setting),
@@ -56,7 +57,7 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext
             place(&advice.waiting)
         ),
         Cure::LowerLimit | Cure::ExpensivePosts => expensive_posts(advice, limits),
-        Cure::PartnerLate => partner_late(advice),
+        Cure::PartnerLate => partner_late(advice, collective),
         Cure::NothingToHideBehind => nothing(advice, collective),
         Cure::SlowTransfer => slow(advice, collective),
     }
@@ -114,7 +115,11 @@ fn wait_together(advice: &Advice) -> String {
     format!(
         "{} in the {} that ends the receives, or later: each keeps the next send from being posted{}.",
         match advice.waiting.call.contains("end") {
-            true => format!("Make {} an MPI_Isend and complete it", place(&advice.waiting)),
+            true => format!(
+                "Make {} an {} and complete it",
+                place(&advice.waiting),
+                nonblocking_send(&advice.waiting)
+            ),
             false => format!("Complete the sends of {}", place(&advice.waiting)),
         },
         place(advice.change.last().unwrap_or(&advice.waiting)),
@@ -250,7 +255,7 @@ fn expensive_posts(advice: &Advice, limits: &[Limit]) -> String {
     text
 }
 
-fn partner_late(advice: &Advice) -> String {
+fn partner_late(advice: &Advice, collective: bool) -> String {
     /// Where fewer of the waits began than that says little.
     const FEW: f64 = 0.25;
     let evidence = &advice.evidence;
@@ -285,8 +290,12 @@ fn partner_late(advice: &Advice) -> String {
     if advice.is_order() {
         return format!(
             "{at} waits for {whom}, which come{s} late from computing; but replayed with even work the run takes as long. What \
-             costs is the order in which they need each other: pass on smaller pieces sooner, take \
-             what comes first (MPI_Waitany), post sends before other work, or synchronise less."
+             costs is the order in which they need each other: {}."
+            , match collective {
+                true => "synchronise less often, or let work that others wait for come first",
+                false => "pass on smaller pieces sooner, take what comes first (MPI_Waitany), post sends before other work, or \
+                          synchronise less",
+            }
         );
     }
     if waited.0 * 2 < evidence.waited_ns.0 {
@@ -364,12 +373,20 @@ fn nonblocking(place: &CallSite, collective: bool) -> String {
     if collective {
         return nonblocking_name(&place.call);
     }
-    let call = match place.transfers {
-        Some(Transfers::Both) => "MPI_Irecv and MPI_Isend",
-        Some(Transfers::Receive) => "MPI_Irecv",
-        _ => "MPI_Isend",
-    };
-    call.to_owned()
+    match place.transfers {
+        Some(Transfers::Both) => "MPI_Irecv and MPI_Isend".to_owned(),
+        Some(Transfers::Receive) => "MPI_Irecv".to_owned(),
+        _ if place.call.ends_with("robe") => "MPI_Irecv".to_owned(),
+        _ => nonblocking_send(place),
+    }
+}
+
+/// The send of the same mode that does not block: one that is synchronous stays so. A place may have no blocking send.
+pub(super) fn nonblocking_send(place: &CallSite) -> String {
+    match place.call.as_str() {
+        "MPI_Ssend" | "MPI_Bsend" | "MPI_Rsend" => nonblocking_name(&place.call),
+        _ => "MPI_Isend".to_owned(),
+    }
 }
 
 fn slow(advice: &Advice, collective: bool) -> String {

@@ -87,3 +87,15 @@ MPI_Win_start(group, 0, window);
 MPI_Put(out, count, MPI_DOUBLE, peer, 0, count, MPI_DOUBLE, window);
 MPI_Win_complete(window); /* @post */
 compute(0);
+/* == sendrecv: before */
+MPI_Send(out, count, MPI_DOUBLE, peer, tag, comm); /* @post */
+MPI_Recv(in, count, MPI_DOUBLE, peer, tag, comm, MPI_STATUS_IGNORE);
+/* == sendrecv: after */
+MPI_Sendrecv(out, count, MPI_DOUBLE, peer, tag, in, count, MPI_DOUBLE, peer, tag, comm, MPI_STATUS_IGNORE);
+/* == receive_first: before */
+MPI_Send(out, count, MPI_DOUBLE, peer, tag, comm); /* @post */
+MPI_Recv(in, count, MPI_DOUBLE, peer, tag, comm, MPI_STATUS_IGNORE);
+/* == receive_first: after */
+MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
+MPI_Send(out, count, MPI_DOUBLE, peer, tag, comm); /* @post */
+MPI_Wait(&requests[0], MPI_STATUS_IGNORE);

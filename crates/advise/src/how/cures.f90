@@ -90,3 +90,15 @@ call MPI_Win_start(group, 0, window, ierr)
 call MPI_Put(out, count, MPI_DOUBLE_PRECISION, peer, disp, count, MPI_DOUBLE_PRECISION, window, ierr)
 call MPI_Win_complete(window, ierr) ! @post
 call compute(1)
+! == sendrecv: before
+call MPI_Send(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, ierr) ! @post
+call MPI_Recv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)
+! == sendrecv: after
+call MPI_Sendrecv(out, count, MPI_DOUBLE_PRECISION, peer, tag, in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)
+! == receive_first: before
+call MPI_Send(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, ierr) ! @post
+call MPI_Recv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)
+! == receive_first: after
+call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
+call MPI_Send(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, ierr) ! @post
+call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr)

@@ -73,3 +73,15 @@ window.Start(group)
 window.Put(out, peer)
 window.Complete()  # @post
 compute(0)
+# == sendrecv: before
+comm.Send(out, peer, tag)  # @post
+comm.Recv(into, peer, tag)
+# == sendrecv: after
+comm.Sendrecv(out, peer, tag, into, peer, tag)
+# == receive_first: before
+comm.Send(out, peer, tag)  # @post
+comm.Recv(into, peer, tag)
+# == receive_first: after
+receive = comm.Irecv(into, peer, tag)
+comm.Send(out, peer, tag)  # @post
+receive.Wait()

@@ -1,5 +1,5 @@
 //! What values a column may have, as schema/tables.def says for every table: of this are made the check of a file that is
-//! opened, and that of the rows that `lapscope merge` copies. Rows of the big tables are checked by their types as they are read (`check`).
+//! opened, and that of the rows that `lapscope export sqlite` copies. Rows of the big tables are checked by their types as they are read (`check`).
 
 use crate::model::bounds::{LATEST_EPOCH_NS, LONGEST_NS, MOST, MOST_BYTES, MOST_ROWS};
 

@@ -50,6 +50,7 @@ impl CallName {
             (_, "FILE") => Category::Io,
             ("BLOCK", "COLLECTIVE" | "NEIGHBORHOOD") => Category::Collective,
             ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
+            _ if self.makes_together() => Category::Collective,
             _ => Category::Other,
         }
     }
@@ -94,6 +95,16 @@ impl CallName {
     /// Whether it synchronises all members of a window.
     pub fn is_fence(&self) -> bool {
         self.role == "BLOCK" && self.family == "WINDOW" && self.gathers().is_some()
+    }
+
+    /// Whether it makes a communicator, which all members do together: none has it before all have come.
+    pub fn makes_together(&self) -> bool {
+        self.role == "MANAGE" && self.family == "COMMUNICATOR" && self.gathers().is_some()
+    }
+
+    /// Whether it waits until buffered sends have been taken, as MPI_Buffer_detach: it names no message (MPI-4.1 3.6).
+    pub fn drains_buffers(&self) -> bool {
+        self.role == "BLOCK" && self.family == "POINT_TO_POINT" && self.transfers.is_none()
     }
 
     /// What it waits for at ranks that it does not name, as part of a window's epoch.

@@ -21,9 +21,12 @@ pub struct Lanes(FxHashMap<LaneId, (Lane, u64)>);
 impl Lanes {
     pub fn add(&mut self, key: LaneId, bytes: u64, times: Times) {
         let (communicator, peer_world, tag, is_partitioned) = key;
-        let lane = Lane { communicator, peer_world, tag, is_partitioned, count: 0, bytes: 0 };
+        let (count, all_bytes) = (0, 0);
+        let lane =
+            Lane { communicator, peer_world, tag, is_partitioned, count, bytes: 0, all_bytes };
         let (lane, last) = self.0.entry(key).or_insert((lane, 0));
         lane.count += times.count;
+        lane.all_bytes = lane.all_bytes.saturating_add(bytes.saturating_mul(times.count));
         if times.last >= *last {
             (lane.bytes, *last) = (bytes, times.last);
         }

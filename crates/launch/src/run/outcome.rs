@@ -151,7 +151,7 @@ impl JobOutcome {
         if !self.died.is_empty() {
             lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
             if self.leaves_pending {
-                lines.push(format!("what they were waiting for: lapscope pending {quoted}"));
+                lines.push(format!("what they were waiting for: lapscope hang --pending {quoted}"));
             }
         }
         if !reported && ranks > 0 {

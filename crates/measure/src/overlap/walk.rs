@@ -1,5 +1,7 @@
 //! Goes through the requests of one rank, completing call by completing call.
 
+mod beside;
+mod message_waits;
 mod polled;
 
 use rustc_hash::FxHashMap;
@@ -38,6 +40,8 @@ pub(super) struct Walk<'a, W> {
     common: CommonWindow,
     /// Tests until then belong to a loop that was looked at.
     polled_until: i64,
+    /// See [`beside`].
+    begins: Vec<i64>,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -77,6 +81,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             requests: Vec::new(),
             common: CommonWindow::default(),
             polled_until: i64::MIN,
+            begins: beside::begins(&trace.ranks[rank]),
         }
     }
 
@@ -123,6 +128,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         if !members.is_empty() {
             self.add_call(&members);
         }
+        self.add_message_waits();
         let is_counted = |call: &&Call| self.trace.is_counted(self.rank, call.begin);
         let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
         let completing = completing.filter(is_counted);
@@ -191,9 +197,10 @@ impl<'a, W: Witness> Walk<'a, W> {
             let place = self.places[self.operation_of(index as usize)];
             let side = self.sides.other(&half);
             let sums = counted(&half);
+            let (half, is_loop) = self.before_loop(half);
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
-            let later = self.later.compute(&half);
+            let later = if is_loop { 0 } else { self.later.compute(&half) };
             let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
             if is_known {
                 let achieved = self.achieved(&half, place.transfer, (ready, later), side.as_ref());
@@ -220,8 +227,10 @@ impl<'a, W: Witness> Walk<'a, W> {
         }
         let (waited, blamed) = self.lay(group);
         let Waited { exposed, bounds, .. } = waited;
-        self.blame(blamed, &exposed);
-        self.witness.call(&waited);
+        if !self.is_beside_others(call.begin, end) {
+            self.blame(blamed, &exposed);
+            self.witness.call(&waited);
+        }
         let measured = requests.iter().filter(|request| request.is_measured).count();
         let are_all_measured = measured >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_measured {
@@ -290,10 +299,12 @@ impl<'a, W: Witness> Walk<'a, W> {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
         }
-        let (waited, blamed) = self.lay(group);
-        self.blame(blamed, &waited.exposed);
-        self.witness.call(&waited);
-        sums.exposed = waited.exposed;
+        if !self.is_beside_others(begin, group.wait.end) {
+            let (waited, blamed) = self.lay(group);
+            self.blame(blamed, &waited.exposed);
+            self.witness.call(&waited);
+            sums.exposed = waited.exposed;
+        }
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
         let moment = self.moment(begin);
@@ -311,7 +322,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         };
         let half = blamed.map_or(longest, |(half, _)| half);
         let half = self.trace.half(self.rank, half as usize);
-        (Waited { half, awaited, exposed, bounds, compute, transfer }, blamed)
+        (Waited { half, at: None, awaited, exposed, bounds, compute, transfer }, blamed)
     }
 
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {

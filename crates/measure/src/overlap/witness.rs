@@ -3,6 +3,7 @@
 use super::exposure::{Exposure, ExposureBounds};
 use super::request::Achieved;
 use lapscope_data::model::Kind;
+use lapscope_data::places::SiteId;
 use lapscope_trace::Half;
 
 /// A completing or blocking call, and what its time is laid to.
@@ -10,6 +11,8 @@ use lapscope_trace::Half;
 pub struct Waited<'a> {
     /// The request that it waited for, as far as that is known, else one of those that it completed; or the call itself.
     pub half: Half<'a>,
+    /// The call that waited, where that is another one: a probe for the message.
+    pub at: Option<SiteId>,
     pub awaited: Awaited<'a>,
     /// The parts add up to its duration.
     pub exposed: Exposure,

@@ -40,6 +40,8 @@ pub struct Pile {
     /// Of them: received from any source, and by nobody.
     pub any_source: u64,
     pub never_received: u64,
+    /// Sent by buffered sends.
+    pub buffered: u64,
     /// Before their receive the receiver waited for what their sender did later.
     pub overtaken: u64,
 }
@@ -106,6 +108,7 @@ pub fn find(
         received: name(trace, content.received, names),
         any_source: content.any_source,
         never_received: content.never_received,
+        buffered: content.buffered,
         overtaken,
     };
     let slot_ns = Nanos(slot_width(begin, end));
@@ -137,12 +140,14 @@ struct Content {
     received: BTreeMap<SiteId, u64>,
     any_source: u64,
     never_received: u64,
+    buffered: u64,
 }
 
 impl Content {
     fn add(&mut self, trace: &Trace, place: usize, it: &LateReceive) {
         self.smallest = Some(self.smallest.map_or(it.bytes, |least| least.min(it.bytes)));
         self.largest = self.largest.max(it.bytes);
+        self.buffered += u64::from(it.is_buffered);
         self.senders.entry(it.sender).or_default().add(it.bytes);
         let send = trace.half(it.sender, it.send as usize).operation;
         *self.sent.entry(send.site).or_default() += 1;

@@ -74,10 +74,14 @@ fn of_a_message_above_the_limit_no_more_than_that_may_have_left() {
 }
 
 #[test]
-fn what_lies_in_a_buffer_of_the_sender_is_not_certain() {
+fn buffered_sends_are_counted_besides_and_copies_are_not_certain() {
     let mut trace = ahead(3).finish();
     trace.ranks[0].operations[0].mode = Mode::Buffered;
-    assert_eq!(volumes(&find(&trace)), [volume(0, 0), volume(2, 200), volume(3, 300)]);
+    let found = find(&trace);
+    assert_eq!(volumes(&found), [volume(0, 0), volume(3, 300), volume(3, 300)]);
+    assert_eq!(found.buffered, volume(1, 100));
+    trace.ranks[0].operations[1].mode = Mode::Synchronous;
+    assert_eq!(find(&trace).low, volume(2, 200));
 }
 
 #[test]

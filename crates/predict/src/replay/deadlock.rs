@@ -7,7 +7,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::collective::needs;
 use super::outcome::{Outcome, Stuck};
+use lapscope_data::model::Needs;
 use lapscope_trace::{Direction, Trace, NONE};
 
 /// Members of a collective that are looked at to find a circle.
@@ -162,7 +164,12 @@ fn waited_for(trace: &Trace, outcome: &Outcome, stuck: &Stuck) -> Vec<(u32, u16)
             .collect();
     }
     let has_not_come = |rank: usize, index: usize| outcome.ranks[rank].posted[index] == i64::MAX;
-    let members = trace.members(&half).filter(|other| has_not_come(other.rank, other.index));
+    let Some(collective) = trace.collective(&half) else { return Vec::new() };
+    // all but the root wait for the root alone
+    let root = collective.root.filter(|_| needs(trace, collective) == Some(Needs::Root));
+    let is_needed = |rank: usize| root.map_or(true, |root| root == rank as u32);
+    let members = trace.members(&half).filter(|other| is_needed(other.rank));
+    let members = members.filter(|other| has_not_come(other.rank, other.index));
     let members = members.map(|other| (other.rank as u32, poster(trace, other.rank, other.index)));
     members.take(MEMBERS).collect()
 }

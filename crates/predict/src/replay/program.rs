@@ -161,6 +161,15 @@ impl Program {
         own.into_iter().map(|own| if own > 0 { mean / own as f64 } else { 1.0 }).collect()
     }
 
+    /// Whether each rank computes enough that to make that longer says what it would be: where a rank does hardly anything but wait
+    /// nobody knows when it would do work of the others.
+    pub fn may_be_evened(&self) -> bool {
+        /// The most that computation may be made longer, as a multiple.
+        const MOST: f64 = 4.0;
+        let computes = |(rank, factor): (&RankProgram, f64)| rank.compute() > 0 && factor <= MOST;
+        self.ranks.iter().zip(self.even_load()).all(computes)
+    }
+
     /// The first part of each thread, about `steps` together. Waits whose partners are cut off never end.
     pub fn beginning(&self, steps: usize) -> Program {
         let all = self.steps();
@@ -331,7 +340,11 @@ impl<'a> Builder<'a> {
                 }
                 // as a probe that found what the loop waited for
                 Action::Other(_) => {
-                    gap -= polled;
+                    let (_, looked) = match item.kind {
+                        ItemKind::Other => self.probed(item.index),
+                        _ => (0, 0),
+                    };
+                    gap = (gap - polled - looked).max(0);
                     awaited += polled;
                 }
                 _ => gap += std::mem::take(&mut awaited),
@@ -366,10 +379,29 @@ impl<'a> Builder<'a> {
             }
             ItemKind::Other => {
                 let duration = self.rank.other_calls[index].duration;
-                let index = self.rank.calls.len() as u32 + item.index;
-                Made::as_recorded(Action::Other(index), duration)
+                let number = self.rank.calls.len() as u32 + item.index;
+                let (waited, _) = self.probed(item.index);
+                Made {
+                    cost: duration - waited,
+                    ..Made::as_recorded(Action::Other(number), duration)
+                }
             }
             ItemKind::Call => self.completing(item),
+        }
+    }
+
+    /// What one of the other calls, if it is a probe, waited for a message, and the loop of probes before it: the replay waits where
+    /// the message is received.
+    fn probed(&self, number: u32) -> (i64, i64) {
+        let probes = &self.rank.message_waits;
+        let Ok(at) = probes.binary_search_by_key(&number, |probe| probe.number) else {
+            return (0, 0);
+        };
+        let probe = &probes[at];
+        match probe.message {
+            NONE => (0, 0),
+            _ if self.trace.is_look(self.place, probe) => (0, probe.waited),
+            _ => (probe.waited, 0),
         }
     }
 

@@ -1,9 +1,12 @@
 //! What a replay changes: the knobs of a scenario. As text on the command line and in TOML files, both by the same names.
 
+mod sites;
+
 use std::fmt;
 use std::str::FromStr;
 
-use lapscope_data::text::shell::quote;
+pub use sites::{EveryTime, SiteList};
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What to change of a recorded run; the default changes nothing.
@@ -49,10 +52,10 @@ pub struct Scenario {
     /// Blocking collectives become non-blocking ones that are waited for at the next call of MPI on that thread.
     #[serde(skip_serializing_if = "is_false")]
     pub nonblocking_collectives: bool,
-    /// Blocking collectives of a call site that are never made: its function, line, or both, with or without the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub without: Option<String>,
-    /// Likewise, of which each so-many-th is made.
+    /// Blocking collectives of call sites that are never made: function, line, or both, with or without the call.
+    #[serde(skip_serializing_if = "SiteList::is_empty")]
+    pub without: SiteList,
+    /// Of one, likewise, of which each so-many-th is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<EveryTime>,
 }
@@ -83,7 +86,7 @@ impl Scenario {
             wait: by.wait.or(self.wait),
             post: by.post.or(self.post),
             nonblocking_collectives: by.nonblocking_collectives || self.nonblocking_collectives,
-            without: by.without.clone().or_else(|| self.without.clone()),
+            without: by.without.or(&self.without),
             every: by.every.clone().or_else(|| self.every.clone()),
         }
     }
@@ -115,7 +118,7 @@ impl Scenario {
             some("wait", &self.wait),
             some("post", &self.post),
             flag("nonblocking-collectives", self.nonblocking_collectives),
-            some("without", &self.without.as_deref().map(quote)),
+            some("without", &self.without.options("without")),
             some("every", &self.every),
         ];
         all.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -154,13 +157,6 @@ pub enum Bandwidth {
 /// Bytes, or no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(pub u64);
-
-/// A call site, and each which time it is made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EveryTime {
-    pub every: u64,
-    pub site: String,
-}
 
 /// How a message comes from a sender to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -337,26 +333,6 @@ impl FromStr for Size {
         let bytes = lapscope_data::options::scaled(text, "bytes");
         let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok());
         bytes.map(Size).ok_or_else(|| "expected bytes, as 65536 or 64k, or inf".to_owned())
-    }
-}
-
-impl FromStr for EveryTime {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let words = text.trim().split_once(char::is_whitespace);
-        let parsed =
-            words.and_then(|(every, site)| Some((every.parse::<u64>().ok()?, site.trim())));
-        match parsed.filter(|(every, site)| *every > 0 && !site.is_empty()) {
-            Some((every, site)) => Ok(EveryTime { every, site: site.to_owned() }),
-            None => Err("expected a number from 1 on and a call site, as 10 halo.c:139".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for EveryTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.every, quote(&self.site))
     }
 }
 

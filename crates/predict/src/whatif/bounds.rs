@@ -121,7 +121,7 @@ pub fn bounds(
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
         ideal_network_ns: moved(&ideal_network()),
-        balanced_load_ns: predicted(&balanced_load()),
+        balanced_load_ns: predicted(&balanced_load()).filter(|_| program.may_be_evened()),
         rests_on_waits: fitted.rests_on_waits(),
         hands_out_work: hands_out_work(trace),
     };
@@ -138,7 +138,8 @@ fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
     })
 }
 
-fn hands_out_work(trace: &Trace) -> bool {
+/// Whether ranks fetch from a counter in a window.
+pub(super) fn hands_out_work(trace: &Trace) -> bool {
     let operations = || trace.ranks.iter().flat_map(|rank| &rank.operations);
     let is_fetch = |name: &str| matches!(name, "MPI_Fetch_and_op" | "MPI_Compare_and_swap");
     operations()

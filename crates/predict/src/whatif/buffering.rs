@@ -1,22 +1,24 @@
 //! Whether a run ends because MPI keeps messages: sends that wait for each other as soon as none is kept, found by one replay.
 //!
-//! Said only where it follows from MPI's rules, whatever happens when. The replay has receives match as they did and every thread
-//! do what it did, so nothing is said of a circle that a wildcard, another thread, a test, or a wait for any of several requests
-//! could have opened, nor of a collective in it that need not synchronise (MPI-4.1 6.14), nor of a record with gaps.
+//! Accused is only what follows from MPI's rules, whatever happens when. The replay has receives match as they did and every thread
+//! do what it did; [`doubt`] says where the record leaves open whether that is so, and then that is said in place of a verdict.
+//! Collectives may synchronise as far as they have to (MPI-4.1 6.14), fences as barriers do.
+
+mod doubt;
 
 use serde::Serialize;
 
+use self::doubt::Doubt;
 use super::document::Blocked;
 use super::paths::NamedSites;
 use super::standstill::Teller;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::scenario::{Contention, Protocol, Scenario, Scope, Size};
 use crate::replay::Outcome;
-use lapscope_data::model::{Completes, Kind, Needs};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::units::bytes;
 use lapscope_measure::thresholds::Thresholds;
-use lapscope_trace::{Direction, Locality, Operation, Trace};
+use lapscope_trace::{Locality, Operation, Trace};
 
 /// Calls that wait for each other where MPI keeps nothing.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +31,9 @@ pub struct ReliesOnBuffering {
     pub waits_from_bytes: Option<u64>,
     /// One sentence, and the cure.
     pub says: String,
+    /// Of each in the circle, whether it waits for its own message to be received.
+    #[serde(skip)]
+    pub sends: Vec<bool>,
 }
 
 /// MPI keeps no message. How messages move decides nothing here, so they do by the protocol with the fewest events: of ten thousand
@@ -49,64 +54,44 @@ pub fn may_keep(trace: &Trace) -> bool {
     trace.ranks.iter().any(|rank| rank.operations.iter().any(is_kept))
 }
 
+/// What a replay without buffering says of a run that ends with it.
+#[derive(Debug, Default)]
+pub struct BufferingFinding {
+    pub relies: Option<ReliesOnBuffering>,
+    /// Calls that would wait for each other, and why it is not known whether they do; a sentence.
+    pub not_known: Option<String>,
+}
+
 /// What a run relies on; `outcome`: of the replay under [`nothing_kept`], of a run that ends when it is replayed as it was.
 pub fn relies_on_buffering(
     trace: &Trace,
     outcome: &Outcome,
     thresholds: &Thresholds,
     names: &mut dyn NameFrames,
-) -> Option<ReliesOnBuffering> {
-    let found = standstill(trace, outcome)?;
-    let Reason::Circle(circle) = &found.reason else { return None };
-    let is_certain = trace.matching.doubtful == 0
-        && trace.ranks.iter().all(|rank| rank.is_whole())
-        && circle.iter().all(|waiting| is_certain(trace, waiting));
-    let kept = circle.iter().filter_map(|waiting| kept(trace, waiting)).min_by_key(|kept| kept.0);
-    let (least, locality) = kept.filter(|_| is_certain)?;
-    let waits_from = waits_from(thresholds, locality).filter(|&from| from > least);
+) -> BufferingFinding {
+    let found = standstill(trace, outcome).map(|found| found.reason);
+    let Some(Reason::Circle(circle)) = found else { return BufferingFinding::default() };
+    let sent: Vec<_> = circle.iter().map(|waiting| kept(trace, waiting)).collect();
+    let least = sent.iter().flatten().min_by_key(|(bytes, _)| *bytes);
+    let Some(&(least, locality)) = least else { return BufferingFinding::default() };
     let named = NamedSites { trace, names, length: Default::default() };
     let mut teller = Teller { trace, named };
     let cycle: Vec<Blocked> = circle.iter().map(|waiting| teller.blocked(waiting)).collect();
-    let says = sentence(&teller, circle, &cycle, (least, waits_from));
-    Some(ReliesOnBuffering { cycle, bytes: least, waits_from_bytes: waits_from, says })
-}
-
-fn operation<'a>(trace: &'a Trace, waiting: &Waiting) -> Option<&'a Operation> {
-    let rank = &trace.ranks[waiting.stuck.rank as usize];
-    let row = rank.endpoints.get(waiting.stuck.endpoint as usize)?;
-    rank.operations.get(row.operation as usize)
-}
-
-/// Whether the rank waits for just that, whenever messages come.
-fn is_certain(trace: &Trace, waiting: &Waiting) -> bool {
-    let rank = &trace.ranks[waiting.stuck.rank as usize];
-    let Some(operation) = operation(trace, waiting) else { return false };
-    let Some(call) = rank.calls.get(waiting.stuck.call as usize) else { return false };
-    let call = trace.call_of(&rank.operations[call.operation as usize]);
-    let waits_for_all = !matches!(call.completes, Some(Completes::Any | Completes::Some))
-        && !call.name.starts_with("MPI_Test");
-    // also a probe for any source: who receives what it found names a source that it did not choose
-    let takes_any = |rank: u32| {
-        let mut operations = trace.ranks[rank as usize].operations.iter();
-        operations.any(|it| (it.is_wildcard || it.is_untraceable) && it.comm == operation.comm)
-    };
-    let is_bound = match operation.direction {
-        Direction::Send => {
-            operation.is_send() && !waiting.ranks.iter().any(|&rank| takes_any(rank))
-        }
-        Direction::Receive => !takes_any(waiting.stuck.rank),
-        Direction::Collective => {
-            let needs = trace.blocking_calls[operation.blocking_call as usize].needs;
-            operation.kind == Kind::Collective && needs == Some(Needs::All)
-        }
-        Direction::None => false,
-    };
-    rank.threads.count() <= 1 && waits_for_all && is_bound
+    if let Some(doubt) = doubt::find(trace, outcome, &circle) {
+        let says = doubtful_sentence(&teller, &circle, &cycle, doubt);
+        return BufferingFinding { relies: None, not_known: Some(says) };
+    }
+    let waits_from = waits_from(thresholds, locality).filter(|&from| from > least);
+    let says = sentence(&teller, &circle, &cycle, (least, waits_from));
+    let sends = sent.iter().map(Option::is_some).collect();
+    let relies =
+        ReliesOnBuffering { cycle, bytes: least, waits_from_bytes: waits_from, says, sends };
+    BufferingFinding { relies: Some(relies), not_known: None }
 }
 
 /// The size of a message that its sender does not get rid of, and where it goes.
 fn kept(trace: &Trace, waiting: &Waiting) -> Option<(u64, Locality)> {
-    let operation = operation(trace, waiting).filter(|it| it.is_send())?;
+    let operation = doubt::operation(trace, &waiting.stuck).filter(|it| it.is_send())?;
     let peer = operation.peer? as usize;
     Some((operation.bytes.0, trace.locality(waiting.stuck.rank as usize, peer)))
 }
@@ -143,6 +128,20 @@ fn sentence(
     format!(
         "relies on buffering: {ranks} {wait} for ever {who}, where MPI does not keep {their} ({} now): {from}. {cure}.",
         bytes(least)
+    )
+}
+
+fn doubtful_sentence(
+    teller: &Teller<'_>,
+    circle: &[Waiting],
+    cycle: &[Blocked],
+    doubt: Doubt,
+) -> String {
+    let (ranks, who) = (super::standstill::ranks(cycle), teller.who_waits(circle, cycle));
+    let wait = if cycle.len() == 1 { "waits for itself" } else { "wait for each other" };
+    format!(
+        "not known whether this relies on it. Replayed without, {ranks} {wait} {who}; but {doubt}. \
+         In detail: lapscope whatif --eager-limit 0 --on all."
     )
 }
 

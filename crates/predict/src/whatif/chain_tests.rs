@@ -5,7 +5,7 @@ use super::document::{CriticalPath, Deadlock, PathKind};
 use super::{paths, standstill};
 use crate::replay::chain_tests::{relay, Replayed, EAGER};
 use crate::replay::scenario::{Progress, Scenario, Size};
-use lapscope_data::model::{Ended, Frame};
+use lapscope_data::model::{Ended, Frame, Rank};
 use lapscope_data::symbols::{unnamed, FrameName, NameFrames};
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::made_up::MadeUp;
@@ -139,7 +139,8 @@ fn the_path_and_the_causes_have_names() {
 /// What is said of a run that ends where MPI keeps messages.
 fn relies(trace: Trace) -> Option<ReliesOnBuffering> {
     let replayed = Replayed::replay(trace, 0);
-    relies_on_buffering(&replayed.trace, &replayed.outcome, &Thresholds::default(), &mut Lines)
+    let (trace, outcome) = (&replayed.trace, &replayed.outcome);
+    relies_on_buffering(trace, outcome, &Thresholds::default(), &mut Lines).relies
 }
 
 #[test]
@@ -158,27 +159,30 @@ fn sends_that_rely_on_buffering_are_named_with_their_cure() {
 fn what_the_record_leaves_open_is_not_accused() {
     let all_whole = round(2, 42).finish();
     assert!(may_keep(&all_whole) && relies(all_whole).is_some());
-    // its receive may take any message
-    let mut trace = round(2, 42).finish();
-    let receive = trace.ranks[1].endpoints[1].operation as usize;
-    trace.ranks[1].operations[receive].is_wildcard = true;
-    assert!(relies(trace).is_none());
-    // so may what a probe for any source has found
-    let mut run = round(2, 42);
-    run.other(1, 44, 10);
-    let mut trace = run.finish();
-    trace.ranks[1].operations.last_mut().unwrap().is_wildcard = true;
-    assert!(relies(trace).is_none());
     let mut trace = round(2, 42).finish();
     trace.ranks[1].info.as_mut().unwrap().ended = Ended::Killed;
     assert!(relies(trace).is_none());
     // a root of a broadcast need not wait for anybody
     let mut run = MadeUp::new(2);
     run.send(0, 1, 1, 8, 10);
-    run.collective("MPI_Bcast", 2, 0, 30);
+    run.collective("MPI_Bcast", 2, 1, 30);
     run.receive(1, 3, 0, 8);
     run.compute(1, 5);
     assert!(relies(run.finish()).is_none());
+}
+
+#[test]
+fn who_waits_in_a_broadcast_waits_for_its_root() {
+    let mut run = MadeUp::new(3);
+    run.send(0, 1, 1, 8, 10);
+    run.collective("MPI_Bcast", 2, 0, 30);
+    run.receive(1, 3, 0, 8);
+    run.compute(1, 5);
+    let cycle = relies(run.finish()).expect("a circle").cycle;
+    let ranks =
+        |numbers: &[i64]| numbers.iter().map(|&it| Rank::of_first_world(it)).collect::<Vec<_>>();
+    assert_eq!(cycle.iter().map(|it| it.rank).collect::<Vec<_>>(), ranks(&[0, 1]));
+    assert_eq!(cycle[1].waits_for, ranks(&[0]), "and not for rank 2, which has not come either");
 }
 
 #[test]

@@ -91,6 +91,14 @@ mod tests {
     }
 
     #[test]
+    fn one_call_site_is_left_out_or_several() {
+        let options = |text: &str| parse("f", text).unwrap()[0].options();
+        assert_eq!(options("[[scenario]]\nwithout = 'turn'\n"), "--without turn");
+        let both = "--without turn --without 'MPI_Barrier a.c:7'";
+        assert_eq!(options("[[scenario]]\nwithout = ['turn', 'MPI_Barrier a.c:7']\n"), both);
+    }
+
+    #[test]
     fn errors_have_a_line_a_key_and_a_way_out() {
         let error = |text: &str| parse("a.toml", text).unwrap_err();
         let fast = error("[[scenario]]\nname = \"x\"\nlatency = \"fast\"\n");

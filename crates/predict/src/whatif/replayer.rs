@@ -164,9 +164,9 @@ impl Replayer {
         notes: &mut Vec<String>,
     ) -> Option<Program> {
         let mut changed = moved;
-        let without = scenario.without.as_deref().map(|site| (site, None));
+        let without = scenario.without.0.iter().map(|site| (site.as_str(), None));
         let every = scenario.every.as_ref().map(|it| (it.site.as_str(), Some(it.every)));
-        for (site, every) in without.into_iter().chain(every) {
+        for (site, every) in without.chain(every) {
             let Some(sites) = self.collective_sites.get(site) else { continue };
             let program = changed.as_ref().unwrap_or(&self.program);
             let thinned = thin(&self.trace, program, &Thinning { sites, every });

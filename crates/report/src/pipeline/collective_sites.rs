@@ -26,7 +26,7 @@ pub fn find_collective_sites<'a>(
 ) -> Result<HashMap<String, FxHashSet<SiteId>>> {
     let mut asked: BTreeMap<&str, &str> = BTreeMap::new();
     for scenario in scenarios {
-        asked.extend(scenario.without.as_deref().map(|site| (site, "--without")));
+        asked.extend(scenario.without.0.iter().map(|site| (site.as_str(), "--without")));
         asked.extend(scenario.every.as_ref().map(|every| (every.site.as_str(), "--every")));
     }
     if asked.is_empty() {

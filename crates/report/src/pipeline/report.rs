@@ -178,10 +178,11 @@ fn in_detail<T>(
     // of what was summed up the replay would make computation
     let replayed = replayed.filter(|trace| !trace.is_summarized());
     let replays = replayed.and_then(|trace| Some((trace, bounds(trace, &reference, &thresholds)?)));
-    let relies_on_buffering = replays.as_ref().and_then(|(trace, replays)| {
+    let unbuffered = replays.as_ref().and_then(|(trace, replays)| {
         let outcome = replays.unbuffered.as_ref()?;
-        relies_on_buffering(trace, outcome, &thresholds, &mut open.symbols)
+        Some(relies_on_buffering(trace, outcome, &thresholds, &mut open.symbols))
     });
+    let buffering = unbuffered.unwrap_or_default();
     // of a trace that was read again the places have other numbers than those that were gathered
     let of_same_trace = replays.as_ref().filter(|_| read_again.is_none());
     let uneven = of_same_trace
@@ -213,7 +214,7 @@ fn in_detail<T>(
         left_over,
         unexpected,
         bounds,
-        relies_on_buffering,
+        buffering,
         is_too_large_to_replay,
         progress,
         advice,

@@ -28,7 +28,7 @@ pub fn section(html: &mut Html, contents: &Contents) {
         html.within("figure", &[("class", "scroll")], |html| html.own(&picture(kept)));
     }
     html.within("ul", &[], |html| {
-        for line in sentences(found, report.ranks.len()) {
+        for line in sentences(found, report) {
             html.within("li", &[], |html| html.whole_text(&line));
         }
     });

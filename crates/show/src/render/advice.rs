@@ -6,49 +6,65 @@ use lapscope_advise::advice::Advice;
 use lapscope_advise::how::{self, Snippet};
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{percent, MeanOfRanks};
+use lapscope_report::report::Report;
 
 const MOST_CURES: usize = 5;
 const MOST_OTHERS: usize = 3;
 
-/// Writes what would help, numbered, and where nothing does; nothing at all when there is neither.
+/// Writes what would help, and where nothing does; nothing at all when there is neither. `first`: what is to be done first stands in
+/// the first list.
 ///
 /// # Errors
 /// Of the writer.
 pub fn write(
     out: &mut dyn Write,
     advice: &[Advice],
-    mean: MeanOfRanks,
+    (first, mean): (Option<usize>, MeanOfRanks),
     style: Style,
 ) -> io::Result<()> {
     let worth = advice.iter().filter(|advice| advice.is_worth_reading());
     let (cures, others): (Vec<&Advice>, Vec<&Advice>) = worth.partition(|advice| advice.helps);
-    if !cures.is_empty() {
-        let note = "the time at stake, mean over ranks";
-        writeln!(out, "\n{}", style.headed_dimly("ADVICE", note))?;
-        write_all(out, &cures, MOST_CURES, mean, style)?;
+    let note = "the time at stake, mean over ranks";
+    let is_other_first = first.is_some_and(|first| !advice[first].helps);
+    let mut lists = [
+        (style.headed_dimly("ADVICE", note), cures, MOST_CURES),
+        (style.bold("NOT FIXABLE BY OVERLAP"), others, MOST_OTHERS),
+    ];
+    if is_other_first {
+        lists.reverse();
     }
-    if !others.is_empty() {
-        writeln!(out, "\n{}", style.bold("NOT FIXABLE BY OVERLAP"))?;
-        write_all(out, &others, MOST_OTHERS, mean, style)?;
+    for (heading, list, most) in lists.iter().filter(|(_, list, _)| !list.is_empty()) {
+        writeln!(out, "\n{heading}")?;
+        write_all(out, list, *most, mean, style)?;
     }
     Ok(())
 }
 
-/// Writes the advice that is a change of code as code, in the language of the file that it names.
+/// Writes the advice that is a change of code as code, in the language of the file that it names, and calls that rely on buffering
+/// without.
 ///
 /// # Errors
 /// Of the writer.
-pub fn write_code(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result<()> {
-    let worth = advice.iter().filter(|advice| advice.helps && advice.is_worth_reading());
-    let code = worth.take(MOST_CURES).filter_map(|advice| Some((advice, how::snippet(advice)?)));
-    for (advice, snippet) in code {
+pub fn write_code(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let worth = report.advice.iter().filter(|advice| advice.helps && advice.is_worth_reading());
+    let advice = worth.take(MOST_CURES);
+    let of_advice = advice.filter_map(|it| Some((it.headline.clone(), how::snippet(it)?)));
+    let relies = report.relies_on_buffering.iter().flat_map(how::without_buffering);
+    let of_circle = relies.map(|(does, snippet)| (format!("Unsafe: {}.", lowered(does)), snippet));
+    for (heading, snippet) in of_circle.chain(of_advice) {
         let note =
             format!("in {}; the names are not those of your program", snippet.language.name());
         writeln!(out, "\n{}", style.headed_dimly("HOW", &note))?;
-        writeln!(out, "{}", style.wrap(&advice.headline, "  ", "  "))?;
+        writeln!(out, "{}", style.wrap(&heading, "  ", "  "))?;
         write_snippet(out, &snippet, style)?;
     }
     Ok(())
+}
+
+/// With a small letter at its beginning.
+fn lowered(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Writes a change of code: what stands there, and what would help.

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use super::advice::write_snippet;
-use lapscope_advise::how::{template, Language, CURES};
+use lapscope_advise::how::{template, CodedCure, Language, CURES};
 use lapscope_data::text::style::Style;
 
 /// # Errors
 /// Of the writer.
 pub fn write(out: &mut dyn Write, style: Style) -> io::Result<()> {
-    for (number, (_, key, does)) in CURES.into_iter().enumerate() {
+    for (number, CodedCure { key, does, .. }) in CURES.into_iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }

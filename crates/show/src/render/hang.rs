@@ -398,7 +398,7 @@ pub fn next(run: &str, diagnosis: &Diagnosis) -> Vec<String> {
     if is_open && (!verdict.certain || verdict.kind > VerdictKind::Deadlock) {
         steps.push(format!("lapscope hang --interval 10 {named}   looks again, for longer"));
     }
-    steps.push(format!("lapscope pending {named}   every request that is under way"));
+    steps.push(format!("lapscope hang --pending {named}   every request that is under way"));
     steps.push(format!("lapscope hang --html hang.html {named}   the same as a page"));
     steps
 }

@@ -9,6 +9,7 @@ mod summary;
 use std::io::{self, Write};
 
 use super::table::{Align, Cell, Table};
+use lapscope_advise::advice::Advice;
 use lapscope_advise::how::snippet;
 use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
@@ -64,9 +65,9 @@ pub fn write(
         super::reach::write_brief(out, reach, report.totals.run_ns, report.mean(), style)?;
     }
     write_insights(out, report, style)?;
-    super::advice::write(out, &report.advice, report.mean(), style)?;
+    super::advice::write(out, &report.advice, (report.summary.first, report.mean()), style)?;
     if asked.how {
-        super::advice::write_code(out, &report.advice, style)?;
+        super::advice::write_code(out, report, style)?;
     }
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
@@ -335,7 +336,7 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
     if report.problems.iter().any(|problem| is_stuck(problem.kind)) {
-        next.push((format!("lapscope pending {run}"), "what each rank was waiting for"));
+        next.push((format!("lapscope hang --pending {run}"), "what each rank was waiting for"));
     }
     if report.would_calibrating_tell() {
         next.push((
@@ -343,7 +344,8 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
             "reference times, measured; then this report again: its intervals get narrower",
         ));
     }
-    if report.advice.iter().any(|advice| advice.is_worth_reading() && snippet(advice).is_some()) {
+    let is_code = |it: &Advice| it.is_worth_reading() && snippet(it).is_some();
+    if report.relies_on_buffering.is_some() || report.advice.iter().any(is_code) {
         next.push((format!("lapscope report --how {run}"), "the advice as code, before and after"));
     }
     next.push((

@@ -32,7 +32,7 @@ pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Re
             writeln!(out, "{}", style.wrap(note, "  ", "    "))?;
         }
     }
-    super::advice::write(out, &answer.advice, MeanOfRanks(answer.first.ranks), style)?;
+    super::advice::write(out, &answer.advice, (None, MeanOfRanks(answer.first.ranks)), style)?;
     match &answer.directory {
         Some(directory) => {
             let text = format!("The runs are in {}", directory.display());

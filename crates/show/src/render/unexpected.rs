@@ -25,21 +25,23 @@ pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<(
     let head =
         style.headed("UNEXPECTED", "messages that MPI kept until their receives were posted");
     writeln!(out, "\n{head}")?;
-    for line in sentences(found, report.ranks.len()) {
+    for line in sentences(found, report) {
         writeln!(out, "{}", style.wrap(&line, "  ", "    "))?;
     }
     Ok(())
 }
 
-/// What the ranks are at which most was kept, what to do, and how many receives were early; `of`: ranks of the run.
-pub fn sentences(found: &Unexpected, of: usize) -> Vec<String> {
+/// What the ranks are at which most was kept, what to do, and how many receives were early.
+pub fn sentences(found: &Unexpected, report: &Report) -> Vec<String> {
+    let of = report.ranks.len();
     let mut lines: Vec<String> =
         found.ranks.iter().take(MOST_RANKS).map(|pile| sentence(pile, of)).collect();
     if found.ranks.len() > MOST_RANKS {
         let more = found.ranks.len() - MOST_RANKS;
         lines.push(format!("The same at {} more rank{}.", count(more as u64), plural(more as u64)));
     }
-    lines.extend(found.ranks.first().and_then(cure));
+    let is_unsafe = report.relies_on_buffering.is_some();
+    lines.extend(found.ranks.first().and_then(|pile| cure(pile, is_unsafe)));
     lines.push(credit(found));
     lines
 }
@@ -64,6 +66,12 @@ fn sentence(pile: &Pile, of: usize) -> String {
         text += &format!(", received later by {}{any}", sites(&pile.received));
     }
     text += ".";
+    if pile.buffered > 0 {
+        let all = pile.buffered == pile.low.messages;
+        let which =
+            if all { "They".to_owned() } else { format!("{} of them", count(pile.buffered)) };
+        text += &format!(" {which} are of buffered sends, and may lie in the buffers that their senders attached.");
+    }
     match pile.never_received {
         0 => {}
         1 => text += " One of them is never received.",
@@ -149,15 +157,17 @@ fn sites(sites: &[KeptAtSite]) -> String {
     named.join(", ")
 }
 
-/// `None` where nobody receives them, of which the list of what is left over tells.
-fn cure(pile: &Pile) -> Option<String> {
+/// `None` where nobody receives them, of which the list of what is left over tells. `is_unsafe`: a replay without buffering stood still.
+fn cure(pile: &Pile, is_unsafe: bool) -> Option<String> {
     if pile.never_received * 2 > pile.low.messages {
         return None;
     }
     let mut text = if pile.overtaken > 0 {
-        "Post their receives, with MPI_Irecv, before the receiver waits for what their sender does \
-         after them; as it is now a synchronous send among them would end in a deadlock."
-            .to_owned()
+        let as_it_is = match is_unsafe {
+            true => "the run ends only because MPI keeps messages, as the line Unsafe says: without, it is a deadlock",
+            false => "as it is now a synchronous send among them would end in a deadlock",
+        };
+        format!("Post their receives, with MPI_Irecv, before the receiver waits for what their sender does after them; {as_it_is}.")
     } else {
         "Post their receives earlier, with MPI_Irecv before the messages are sent, or make one \
          send in a hundred an MPI_Ssend, which waits until the receiver has come that far; that \

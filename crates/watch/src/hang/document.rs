@@ -19,8 +19,20 @@ pub struct Diagnosis {
     pub ranks: Vec<RankPlace>,
     pub waits: Vec<ThreadWait>,
     pub unseen: Vec<Unseen>,
+    /// Messages that no receive is for, at whom, most bytes first; of ranks whose messages are all on record.
+    pub unreceived: Vec<Unreceived>,
     /// What was not seen, and what that means, as sentences.
     pub notes: Vec<String>,
+}
+
+/// What lies at a rank, or between it and its senders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unreceived {
+    pub rank: Rank,
+    pub messages: u64,
+    pub bytes: u64,
+    /// Who sent them.
+    pub from: Vec<Rank>,
 }
 
 /// What is the matter.

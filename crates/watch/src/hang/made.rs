@@ -162,6 +162,7 @@ fn calls() -> Vec<CallName> {
         all("MPI_Allreduce", Needs::All),
         all("MPI_Bcast", Needs::Root),
         all("MPI_Reduce", Needs::AllAtRoot),
+        CallName { role: "BLOCK".into(), ..of("POINT_TO_POINT", "MPI_Buffer_detach") },
         of("COMMUNICATOR", "MPI_Comm_dup"),
         of("WINDOW", "MPI_Win_fence"),
         of("WINDOW", "MPI_Win_lock"),
@@ -263,5 +264,6 @@ impl Does for JobState {
 }
 
 fn lane(peer_world: i64, tag: i64, count: u64) -> Lane {
-    Lane { communicator: 0, peer_world, tag, is_partitioned: false, count, bytes: 8 }
+    let (bytes, all_bytes) = (8, 8 * count);
+    Lane { communicator: 0, peer_world, tag, is_partitioned: false, count, bytes, all_bytes }
 }

@@ -24,6 +24,10 @@ pub struct Flow {
     /// That have ended, from the sender's side, and from the receiver's.
     pub sent: u64,
     pub received: u64,
+    /// Of these, the bytes; and those of the last one that was sent.
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub last_bytes: Option<u64>,
     /// Sends that have not ended, the oldest first.
     pub open: Vec<OpenAt>,
     /// How many open receives got one of it.
@@ -39,6 +43,13 @@ impl Flow {
     /// Messages that no receive, open or ended, is for.
     pub fn unmatched(&self) -> u64 {
         self.unreceived().saturating_sub(self.matched)
+    }
+
+    /// Messages whose sends have ended and that no receive, open or ended, is for, and the bytes of all that have not been received.
+    pub fn kept(&self) -> (u64, u64) {
+        let unreceived = self.sent.saturating_sub(self.received);
+        let bytes = self.sent_bytes.saturating_sub(self.received_bytes);
+        (unreceived.saturating_sub(self.matched), bytes)
     }
 
     /// Whether a receive is for the open send at this place of the list.
@@ -112,6 +123,18 @@ impl Messages {
             .filter(|(_, flow)| flow.unmatched() > 0)
     }
 
+    /// Lanes from a rank that have messages which no receive is for.
+    pub fn unmatched_from(&self, sender: Rank) -> impl Iterator<Item = &(LaneKey, Flow)> {
+        let is_from = move |key: &LaneKey| (key.world, key.sender) == (sender.world, sender.number);
+        self.lanes.iter().filter(move |(key, flow)| is_from(key) && flow.unmatched() > 0)
+    }
+
+    /// The bytes of the last message that went the way of an open send and was sent to its end.
+    pub fn last_bytes(&self, open: OpenAt) -> Option<u64> {
+        let mut flows = self.lanes.iter().map(|(_, flow)| flow);
+        flows.find(|flow| flow.open.contains(&open)).and_then(|flow| flow.last_bytes)
+    }
+
     /// Whether a rank has received before what it waits for now.
     pub fn has_used(&self, receiver: Rank, wanted: &OpenOperation) -> bool {
         let begin = (receiver.world, receiver.number, wanted.communicator);
@@ -160,10 +183,15 @@ fn gather_lanes(job: &Job<'_>) -> Vec<(LaneKey, Flow)> {
             tag: lane.tag,
         };
         for lane in &rank.history.sent {
-            lanes.entry(key(lane, number, lane.peer_world)).or_default().sent += lane.count;
+            let flow = lanes.entry(key(lane, number, lane.peer_world)).or_default();
+            flow.sent += lane.count;
+            flow.sent_bytes += lane.all_bytes;
+            flow.last_bytes = Some(lane.bytes);
         }
         for lane in &rank.history.received {
-            lanes.entry(key(lane, lane.peer_world, number)).or_default().received += lane.count;
+            let flow = lanes.entry(key(lane, lane.peer_world, number)).or_default();
+            flow.received += lane.count;
+            flow.received_bytes += lane.all_bytes;
         }
         for (open, operation) in open_operations(job, at) {
             let sent = (operation.kind == Kind::Send).then_some(operation);

@@ -16,6 +16,7 @@ mod needs;
 mod processes;
 mod rollcall;
 mod running;
+mod unreceived;
 mod verdict;
 mod waits;
 mod words;
@@ -29,8 +30,8 @@ use lapscope_data::state::JobState;
 use lapscope_data::symbols::NameFrames;
 
 pub use document::{
-    Activity, Diagnosis, Edge, Needs, On, RankPlace, Standing, ThreadPlace, ThreadWait, Verdict,
-    VerdictKind,
+    Activity, Diagnosis, Edge, Needs, On, RankPlace, Standing, ThreadPlace, ThreadWait, Unreceived,
+    Verdict, VerdictKind,
 };
 
 pub use running::{running, Running, RunningItem};
@@ -61,6 +62,9 @@ pub fn diagnose(before: &JobState, after: &JobState, names: &mut dyn NameFrames)
     let mut words = Words::new(&job, names);
     let (mut verdicts, standing) = verdict::verdicts(&found, &mut words);
     let verdict = verdicts.remove(0);
+    let unreceived = unreceived::find(&job, &found.messages);
+    let mut notes = verdict::notes(&job, &mut words);
+    notes.extend(unreceived::notes(&job, &unreceived));
     let observed = (0..job.ranks().len()).map(|at| job.elapsed(at)).max().unwrap_or_default();
     Diagnosis {
         observed_ns: observed,
@@ -70,6 +74,7 @@ pub fn diagnose(before: &JobState, after: &JobState, names: &mut dyn NameFrames)
         ranks: rollcall::ranks(&job, &mut words),
         waits: waits::waits(&found, &standing, &mut words),
         unseen: after.unseen.clone(),
-        notes: verdict::notes(&job, &mut words),
+        unreceived,
+        notes,
     }
 }

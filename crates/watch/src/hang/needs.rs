@@ -4,6 +4,8 @@
 //! open in both looks is no eager one. Where a program passes on copies of its handles, as mpi4py does, all requests of
 //! the thread are named, and not as certain.
 
+mod buffers;
+
 use rustc_hash::FxHashMap;
 
 use super::collectives::Collectives;
@@ -25,6 +27,8 @@ pub enum Reason {
     Receive,
     /// A message has to be received.
     Send,
+    /// Messages that a buffer holds have to be received.
+    Taken,
     /// Partitions have to be made ready, by its own rank.
     Ready,
     /// The others have to make the same call; its place in [`Collectives::meetings`].
@@ -184,10 +188,10 @@ impl Builder<'_> {
     }
 
     fn add(&mut self, rank: usize, thread: usize, mut needs: Vec<WaitNeed>, is_any: bool) {
-        let sends = needs.iter().any(|need| need.why.reason == Reason::Send);
-        let waits_for_one = sends && self.has_waited_long(rank, thread);
+        let is_sent = |need: &WaitNeed| matches!(need.why.reason, Reason::Send | Reason::Taken);
+        let waits_for_one = needs.iter().any(is_sent) && self.has_waited_long(rank, thread);
         if let ([need], true) = (&mut needs[..], waits_for_one) {
-            need.is_sure |= need.why.reason == Reason::Send;
+            need.is_sure |= is_sent(need);
         }
         self.graph.nodes.push(Node { rank, thread, needs, is_any, waits_for_one });
     }
@@ -298,7 +302,11 @@ impl Builder<'_> {
         } else if told_by.gathers().is_some() && operation.communicator.is_some() {
             self.add_meeting(place, operation, needs);
         } else {
-            needs.push(self.other(place, operation));
+            let taken = if told_by.drains_buffers() { self.taken(place) } else { Vec::new() };
+            if taken.is_empty() {
+                needs.push(self.other(place, operation));
+            }
+            needs.extend(taken);
         }
     }
 

@@ -6,7 +6,7 @@ use super::collectives::{Collectives, Meeting};
 use super::graph::{Need, Target};
 use super::job::Job;
 use super::job::Open;
-use super::messages::{ANY, NO_TAG};
+use super::messages::{Flow, LaneKey, ANY, NO_TAG};
 use super::needs::{only_asks, Reason, WaitNode, Why};
 use super::HangEvidence;
 use lapscope_data::model::{site_frame, Rank};
@@ -138,6 +138,7 @@ impl<'a> Words<'a> {
             Reason::Send => {
                 format!("{call} for {peer} to receive the message{posted}, {tag}{within}")
             }
+            Reason::Taken => format!("{call} for {}", self.taken(node, need, found)),
             Reason::Ready => format!("{call} for itself to make all partitions{posted} ready"),
             Reason::Meeting(meeting) => {
                 let missing = self.missing(meeting, &found.collectives);
@@ -177,6 +178,34 @@ impl<'a> Words<'a> {
             }
             Reason::Finalize | Reason::Nothing => call,
         }
+    }
+
+    /// "rank 1 to receive the message with tag 5", "rank 1 to receive 3 messages, tags 5 and 7".
+    fn taken(&self, node: &WaitNode, need: &Need<Why>, found: &HangEvidence<'_>) -> String {
+        const MOST: usize = 4;
+        let Target::Rank(receiver) = need.target else {
+            return "what it sent to be received".to_owned();
+        };
+        let (own, receiver) = (self.job.rank(node.rank).rank, self.job.rank(receiver).rank);
+        let to = |(key, _): &&(LaneKey, Flow)| key.receiver == receiver.number;
+        let lanes: Vec<_> = found.messages.unmatched_from(own).filter(to).collect();
+        let messages: u64 = lanes.iter().map(|(_, flow)| flow.unmatched()).sum();
+        let mut tags: Vec<i64> = lanes.iter().map(|(key, _)| key.tag).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        let shown: Vec<String> = tags.iter().take(MOST).map(i64::to_string).collect();
+        let tags = match (&shown[..], tags.len() > MOST) {
+            ([tag], _) => format!("tag {tag}"),
+            (_, true) => format!("tags {} and others", shown.join(", ")),
+            (_, false) => format!("tags {}", shown.join(", ")),
+        };
+        format!(
+            "rank {receiver} to receive {}, {tags}",
+            match messages {
+                1 => "a message".to_owned(),
+                more => format!("{more} messages"),
+            }
+        )
     }
 
     fn missing(&mut self, number: usize, collectives: &Collectives<'_>) -> String {

@@ -54,6 +54,19 @@ impl<W: Witness> Walk<'_, W> {
     }
 }
 
+impl<'a, W: Witness> Walk<'a, W> {
+    /// A request that a loop of tests waited for, as if a call that blocks had from the first of them on: what passes between
+    /// them is no computation; and whether that is so.
+    pub(super) fn before_loop(&self, half: Half<'a>) -> (Half<'a>, bool) {
+        let rank = &self.trace.ranks[self.rank];
+        let since = rank.polled_since(&rank.endpoints[half.index]);
+        match since.filter(|_| rank.threads.count() == 1) {
+            Some(since) => (wait_from(half, since, half.in_tests(&rank.presence)), true),
+            None => (half, false),
+        }
+    }
+}
+
 /// The half as if its completing call had begun with the loop, whose tests took so long.
 fn wait_from(mut half: Half<'_>, begin: i64, in_tests: i64) -> Half<'_> {
     half.completion_begin = Some(begin.max(half.post_end));

@@ -34,6 +34,7 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
     if let Some(relies) = &report.relies_on_buffering {
         lines.push(("Unsafe", capitalized(&relies.says)));
     }
+    lines.extend(report.buffering_not_known.iter().map(|says| ("Buffering", capitalized(says))));
     lines
 }
 
@@ -249,19 +250,22 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             } else {
                 ""
             };
-            format!("{}.{besides}", by_even_work(advice))
+            format!("{}.{besides}", by_even_work(advice, report.summary.exposed_share))
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),
     }
 }
 
-fn by_even_work(advice: &Advice) -> String {
-    let most = advice.win_at_most();
+/// Never more than is exposed: what loops of tests pass between these is waiting, too, and is not counted as such.
+fn by_even_work(advice: &Advice, exposed_share: f64) -> String {
+    let most = advice.win_at_most().min(exposed_share);
     match advice.replay {
-        Some(Replay { is_gain: true, gain, .. }) => {
-            let why = match most > gain {
-                true => "the less if all work of a rank changes alike",
-                false => "replayed",
+        Some(Replay { is_gain: true, gain, of_region, .. }) => {
+            let gain = gain.min(exposed_share);
+            let why = match (most > gain, of_region) {
+                (true, true) => "the less if only that between the two calls changes",
+                (true, false) => "the less if all work of a rank changes alike",
+                (false, _) => "replayed",
             };
             let gain = percent_range(gain, most);
             format!("{gain} of the run time, by even work alone ({why})")

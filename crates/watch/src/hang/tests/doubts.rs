@@ -230,3 +230,16 @@ fn who_waits_for_those_who_left_does_not_wait_for_itself() {
     assert_eq!((found.verdict.kind, found.verdict.certain), (VerdictKind::Left, true));
     assert!(found.further.is_empty(), "{:?}", found.further);
 }
+
+#[test]
+fn a_buffer_that_empties_waits_for_who_has_not_received() {
+    let mut state = job(2);
+    state.sent(0, 1, 5, 1);
+    state.inside(0, operation("MPI_Buffer_detach", -3, -3, 20));
+    state.inside(1, operation("MPI_Recv", 0, 6, 21));
+    let found = verdict(&state);
+    let all = format!("{} {:?}", found.verdict.sentence, found);
+    let waits =
+        "rank 0 waits in MPI_Buffer_detach (main x.c:20) for rank 1 to receive a message, tag 5";
+    assert!(all.contains(waits), "{all}");
+}

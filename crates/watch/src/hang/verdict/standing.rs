@@ -265,11 +265,23 @@ fn cure_of_sends(found: &HangEvidence<'_>, circle: &[WaitStep]) -> String {
         return String::new();
     };
     // not known of calls that have not returned
-    let known = sizes.iter().filter(|&&size| size > 0).min();
-    let size = known.map_or(String::new(), |&size| format!(" of {}", bytes(size)));
+    let of = |(size, (node, _)): (&u64, &WaitStep)| {
+        let rank = found.job.rank(found.graph.nodes[*node].rank).rank;
+        (*size > 0).then(|| format!("{} of rank {rank}", bytes(*size)))
+    };
+    let known: Vec<String> = sizes.iter().zip(circle).filter_map(of).take(MOST).collect();
+    let size = match known.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", known.join(", ")),
+    };
+    let last = circle.iter().filter_map(|step| found.messages.last_bytes(step.1.why.place)).max();
+    let smaller = match last {
+        Some(last) => format!("; the last that ended on such a way was of {}", bytes(last)),
+        None => String::new(),
+    };
     format!(
-        " MPI does not keep these messages{size}, as it does smaller ones: MPI_Sendrecv, or MPI_Irecv before the send, ends the circle at \
-         every size."
+        " MPI does not keep these messages{size}, as it does those up to its eager limit{smaller}: MPI_Sendrecv, or MPI_Irecv before the \
+         send, ends the circle at every size."
     )
 }
 

@@ -25,6 +25,7 @@ mod overlap;
 mod parquet;
 mod parts;
 mod places;
+mod profile;
 mod reach;
 mod reach_pairs;
 mod reference;

@@ -36,6 +36,7 @@ mod nodes;
 mod observe;
 mod overlap;
 mod probe;
+mod profile;
 mod progress;
 mod reach;
 

@@ -5,6 +5,7 @@ mod call_name;
 mod frame;
 mod rank;
 mod rank_list;
+mod sample;
 mod watch;
 
 use std::iter::Sum;
@@ -23,6 +24,7 @@ pub use frame::{
 };
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;
+pub use sample::{SamplePost, SampleRow, SampledThread, Sampler};
 pub use watch::{LetGo, Side, Toucher, Watch, WatchLeftOut, WatchResult, Watcher};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.

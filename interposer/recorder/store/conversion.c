@@ -418,18 +418,27 @@ static int tally_is_sound(const struct spool_tally *tally)
     return tally->size_class <= 64 && tally->count <= SPOOL_MOST && tally->bytes <= SPOOL_MOST_BYTES;
 }
 
+/* Returns 0 when it speaks of what the spool does not define, or cannot be. */
+static int take_entry(struct conversion *c, unsigned thread, const struct spool_tally *tally)
+{
+    if (tally->reason == SPOOL_TALLY_SAMPLE)
+        return store_sample(c->tables, &c->definitions, (const struct spool_sample *)tally);
+    if (!tally_is_sound(tally))
+        return 0;
+    if (tally->reason == SPOOL_TALLY_INJECTION)
+        store_injection(c->tables, &c->definitions, thread, (const struct spool_injection *)tally);
+    else
+        store_tally(c->tables, &c->definitions, thread, tally);
+    return 1;
+}
+
 static void take_tally(struct conversion *c, const struct spool_part *part)
 {
     size_t count;
     const struct spool_tally *tally = spool_tally_entries(part, &count);
-    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables->failed; i++) {
-        if (!tally_is_sound(&tally[i]))
+    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables->failed; i++)
+        if (!take_entry(c, part->thread + 1u, &tally[i]))
             spool_file_damaged(c->file, &tally[i]);
-        else if (tally[i].reason == SPOOL_TALLY_INJECTION)
-            store_injection(c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
-        else
-            store_tally(c->tables, &c->definitions, part->thread + 1u, &tally[i]);
-    }
 }
 
 static void take_rest(struct conversion *c)

@@ -214,12 +214,12 @@ impl<'a> NamedSites<'a> {
         NamedSites { trace, measured, names }
     }
 
-    fn name(&mut self, site: SiteId) -> Option<FrameName> {
+    pub fn name(&mut self, site: SiteId) -> Option<FrameName> {
         let frame = self.trace.places.site(site).frame;
         frame.and_then(|frame| self.names.name(frame).into_iter().next())
     }
 
-    fn call(&self, site: SiteId) -> String {
+    pub fn call(&self, site: SiteId) -> String {
         self.trace.places.call(site).name.clone()
     }
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
+use super::loops::LoopSums;
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::{Kind, Nanos};
@@ -55,6 +56,8 @@ pub struct Measured {
     pub(super) sizes: BTreeMap<(Kind, u8), Sums>,
     /// Requests without a single other side come last.
     pub(super) localities: BTreeMap<(bool, Option<Locality>), Sums>,
+    /// Loops of tests, by rank and place.
+    pub(super) loops: BTreeMap<(u32, SiteId), LoopSums>,
     /// Who waited for whom.
     pub(super) pairs: FxHashMap<(u32, u32), Blame>,
 }
@@ -103,6 +106,7 @@ impl Measured {
             }
         }
         measured.ranks.insert(place, whole);
+        measured.loops = found.loops.iter().map(|(&site, &it)| ((place, site), it)).collect();
         for (&(cell, by), time) in &found.completed_in {
             let by = rank.operations[by as usize].site;
             if let Some(site) = measured.sites.get_mut(&site_of(cell)) {
@@ -144,6 +148,7 @@ impl Measured {
         for (key, more) in &other.localities {
             *self.localities.entry(*key).or_default() += more;
         }
+        self.loops.extend(other.loops);
         for (pair, blame) in other.pairs {
             *self.pairs.entry(pair).or_default() += blame;
         }

@@ -1,5 +1,6 @@
 //! The report as text.
 
+mod loops;
 mod overlap;
 mod ranks;
 mod sites;
@@ -27,6 +28,7 @@ use lapscope_measure::transfers::KindRow;
 use lapscope_report::report::Report;
 use lapscope_trace::problem::ProblemKind;
 
+pub(crate) use loops::sentences as loops_of_tests;
 pub(crate) use overlap::{achieved, notes, source};
 pub(crate) use sites::{mostly, place};
 pub use sites::{site_label, write_site_table, write_wrappers};
@@ -69,6 +71,7 @@ pub fn write(
     if asked.how {
         super::advice::write_code(out, report, style)?;
     }
+    super::profile::write(out, report, style)?;
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
     super::unexpected::write(out, report, style)?;

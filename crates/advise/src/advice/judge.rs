@@ -55,7 +55,8 @@ impl Gathered {
         let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
         let crowded = crowded_first(&infos);
         let mut judge = Judge { trace, setting, run_time, names, origins, crowded };
-        let judged = Moves(setting.reach).take(judge_findings(&self, setting.limits));
+        let findings = judge_findings(&self, setting.limits, judge.copies_sends());
+        let judged = Moves(setting.reach).take(findings);
         let pieces = merge(judged, &trace.places, judge.names);
         let least =
             |cure: Cure| if cure == Cure::GiveProcessors { DISTORTS } else { WORTH_LISTING };
@@ -106,8 +107,13 @@ impl Sums {
 }
 
 /// What would help against each finding. A late partner that hardly waits itself has more to do than others; one that was
-/// inside MPI, or has time to wait, could have posted its receive earlier.
-fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Finding), Sums> {
+/// inside MPI, or has time to wait, could have posted its receive earlier. `is_copying`: sends go from lapscope's copies, so that
+/// posts show no limit of the MPI.
+fn judge_findings(
+    gathered: &Gathered,
+    limits: &[Limit],
+    is_copying: bool,
+) -> BTreeMap<(Cure, Finding), Sums> {
     let mut judged: BTreeMap<(Cure, Finding), Sums> = BTreeMap::new();
     for (&finding, sums) in &gathered.findings {
         let cure = match finding {
@@ -124,7 +130,9 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
             Finding::WaitLater(_) => Cure::WaitLater,
             Finding::PostEarlier(_) => Cure::PostEarlier,
             Finding::Posts(_) if sums.posting < CHEAP_POST * sums.calls as i64 => continue,
-            Finding::Posts(_) if sums.sends && Limit::copied_by(sums.bytes, limits).is_some() => {
+            Finding::Posts(_)
+                if sums.sends && !is_copying && Limit::copied_by(sums.bytes, limits).is_some() =>
+            {
                 Cure::LowerLimit
             }
             Finding::Posts(_) => Cure::ExpensivePosts,

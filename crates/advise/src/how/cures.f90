@@ -10,6 +10,7 @@ call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr) ! @wait
 ! @post
 call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
 call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
+! with: double precision :: last; logical :: done
 last = MPI_Wtime()
 do block = 1, blocks
   call compute(block) @line
@@ -72,6 +73,7 @@ do block = 1, blocks
   call compute(block)
 end do
 ! == progress_target: after
+! with: double precision :: last; logical :: done
 last = MPI_Wtime()
 do block = 1, blocks
   call compute(block)
@@ -94,7 +96,8 @@ call compute(1)
 call MPI_Send(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, ierr) ! @post
 call MPI_Recv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)
 ! == sendrecv: after
-call MPI_Sendrecv(out, count, MPI_DOUBLE_PRECISION, peer, tag, in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)
+call MPI_Sendrecv(out, count, MPI_DOUBLE_PRECISION, peer, tag, &
+                  in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)
 ! == receive_first: before
 call MPI_Send(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, ierr) ! @post
 call MPI_Recv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, MPI_STATUS_IGNORE, ierr)

@@ -4,10 +4,11 @@ const LAST_COLUMN: usize = 72;
 const MARGIN: &str = "      ";
 const CONTINUED: &str = "     & ";
 
-/// Free form of short lines, one statement each, with comments behind `!`, as fixed form.
+/// Free form with comments after `!`, as fixed form.
 pub fn rewrite(free: &str) -> String {
     let mut lines = Vec::new();
-    for line in free.lines() {
+    for line in statements(free) {
+        let line = line.as_str();
         let code = line.trim_start();
         let indent = " ".repeat(line.len() - code.len());
         let (statement, comment) = match code.split_once('!') {
@@ -24,6 +25,20 @@ pub fn rewrite(free: &str) -> String {
         );
     }
     lines.join("\n")
+}
+
+/// Lines, those that go on (`&`) joined.
+fn statements(free: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in free.lines() {
+        match all.last_mut().filter(|_| goes_on) {
+            Some(begun) => *begun += line.trim_start().trim_end_matches('&'),
+            None => all.push(line.trim_end_matches('&').to_owned()),
+        }
+        goes_on = line.ends_with('&');
+    }
+    all
 }
 
 /// Breaks a text behind the last of these letters that is in time, again and again.

@@ -79,7 +79,9 @@ impl Client {
         unsafe {
             let file = (self.find)(self.handle, id.as_ptr().cast(), 0, &raw mut path);
             if file < 0 {
-                GIVEN_UP.fetch_or(-file != libc::ENOENT, Ordering::Relaxed);
+                if -file != libc::ENOENT && !GIVEN_UP.swap(true, Ordering::Relaxed) {
+                    crate::say!("no server of DEBUGINFOD_URLS answered: places may lack lines");
+                }
                 return None;
             }
             libc::close(file);
@@ -107,7 +109,10 @@ extern "C" fn is_overdue(_: *mut c_void, _: c_long, _: c_long) -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
     let elapsed = START.with(Cell::get).elapsed();
     if elapsed > Duration::from_secs(1) && !SAID.swap(true, Ordering::Relaxed) {
-        crate::say!("waiting for debug information from DEBUGINFOD_URLS");
+        crate::say!(
+            "waiting for debug information from DEBUGINFOD_URLS, {} s at most (DEBUGINFOD_TIMEOUT=S: less; unset DEBUGINFOD_URLS: none)",
+            PATIENCE.as_secs()
+        );
     }
     c_int::from(elapsed > PATIENCE)
 }

@@ -108,7 +108,7 @@ pub(crate) fn achieved(numbers: &OverlapNumbers, mean: MeanOfRanks) -> String {
     .collect();
     let why = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
     format!(
-        "{} request{} have a reference time of {}. Of that {} was overlapped, {} could have been. Lost: {} ({}){why}.",
+        "{} request{} have a reference time of {} (mean over ranks). Of that {} was overlapped, {} could have been. Lost: {} ({}){why}.",
         count(numbers.measured),
         plural(numbers.measured),
         mean.time(numbers.reference_ns),

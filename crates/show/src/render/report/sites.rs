@@ -6,7 +6,7 @@ use crate::render::cause;
 use crate::render::table::{Align, Table};
 use lapscope_advise::problem::unattributed_in_words;
 use lapscope_data::model::Nanos;
-use lapscope_data::symbols::short_function;
+use lapscope_data::symbols::{base_name, short_function};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, MeanOfRanks};
 use lapscope_measure::overlap::sums::OverlapTimes;
@@ -125,7 +125,25 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }
+    if let Some(text) = without_lines(&report.sites) {
+        writeln!(out, "{}", style.dim(&style.wrap(&text, "  ", "  ")))?;
+    }
     write_wrappers(out, report.wrappers.iter(), style)
+}
+
+/// How places get lines that have none.
+fn without_lines(sites: &[Site]) -> Option<String> {
+    const SHOWN: usize = 3;
+    let mut modules: Vec<&str> = Vec::new();
+    for frame in sites.iter().filter_map(|site| site.site.as_ref()) {
+        let module = frame.module.as_deref().filter(|_| frame.file.is_none() && !frame.is_mpi());
+        modules.extend(module.map(base_name).filter(|name| !modules.contains(name)));
+    }
+    let more = if modules.len() > SHOWN { " and others" } else { "" };
+    let named = modules.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    (!modules.is_empty()).then(|| {
+        format!("no lines are known in {named}{more}: compile with -g, which costs no run time, or put its debug file beside it")
+    })
 }
 
 /// Says which functions are left out of the names of call sites.
@@ -162,7 +180,11 @@ fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     if report.completing_sites.len() < 2 {
         return Ok(());
     }
-    writeln!(out, "\n{}", style.bold("WHERE REQUESTS COMPLETE"))?;
+    writeln!(
+        out,
+        "\n{}",
+        style.headed_dimly("WHERE REQUESTS COMPLETE", "time: mean over ranks; mean: of a call")
+    )?;
     let mut table = Table::new(&[
         ("share", Align::Right),
         ("time", Align::Right),

@@ -118,6 +118,8 @@ pub(super) struct RankOverlaps {
     pub unattributed: i64,
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingSums,
+    /// Loops of tests that waited, with what lies between their tests.
+    pub loops: i64,
 }
 
 /// Where something counts that happened then: a slice of the run, and the slot in which it was recorded, where not all was.

@@ -7,6 +7,8 @@ mod sites;
 
 use serde::Serialize;
 
+use lapscope_data::model::Nanos;
+use lapscope_data::text::units::time;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::stats::Interval;
 
@@ -93,6 +95,17 @@ pub struct Limit {
 /// What is compared where nothing else is said.
 const COMPARED: [&str; 4] = ["run-time", "exposed", "efficiency", "step"];
 
+/// Says in what falls short against earlier runs whose time grew most.
+fn name_sites(checks: &mut [CheckRow], changed: &[ChangedSite]) {
+    let Some(most) = changed.iter().find(|site| site.difference_ns > Nanos(0)) else { return };
+    let is_short =
+        |row: &&mut CheckRow| row.kind == CheckKind::Against && row.verdict == Verdict::FallsShort;
+    for row in checks.iter_mut().filter(is_short) {
+        row.sentence +=
+            &format!("; most grew {}, by {} a rank", most.place(), time(most.difference_ns));
+    }
+}
+
 impl Check {
     /// Holds runs against limits and, where there are any, against earlier runs.
     ///
@@ -112,7 +125,9 @@ impl Check {
             checks.extend(
                 compared.filter_map(|name| judge::compare(&name, runs, against, tolerance)),
             );
-            sites = Some(sites::changed(runs, against));
+            let changed = sites::changed(runs, against);
+            name_sites(&mut checks, &changed);
+            sites = Some(changed);
         }
         let verdict = checks.iter().map(|row| row.verdict).max().unwrap_or(Verdict::NotJudged);
         Ok(Check {

@@ -24,6 +24,16 @@ pub struct ChangedSite {
     pub difference_ns: Nanos,
 }
 
+impl ChangedSite {
+    /// "MPI_Waitall exchange halo.c:84"
+    pub fn place(&self) -> String {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let file = self.file.as_ref().map(|file| format!(" {file}{line}")).unwrap_or_default();
+        let function = self.function.as_ref().map(|function| format!(" {function}"));
+        format!("{}{}{file}", self.call, function.unwrap_or_default())
+    }
+}
+
 /// Call, function, file without directory, and which of several of these: lines move when a file is edited.
 type SiteKey = (String, Option<String>, Option<String>, usize);
 

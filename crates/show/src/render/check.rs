@@ -7,7 +7,7 @@ use crate::format::rows::{text, ExportColumn};
 use crate::html::escape::escape;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::time;
-use lapscope_report::check::{ChangedSite, Check, CheckRow, Verdict};
+use lapscope_report::check::{Check, CheckRow, Verdict};
 
 /// Writes all of it.
 ///
@@ -38,7 +38,7 @@ pub fn write(out: &mut dyn Write, check: &Check, style: Style) -> io::Result<()>
         for site in sites {
             let of = |ns: Option<_>| ns.map_or_else(|| "-".to_owned(), time);
             let row =
-                [time(site.difference_ns), of(site.before_ns), of(site.after_ns), place(site)];
+                [time(site.difference_ns), of(site.before_ns), of(site.after_ns), site.place()];
             table.row(row.map(Cell::from).into(), None);
         }
         table.write(out, style)?;
@@ -64,14 +64,6 @@ fn answer(verdict: Verdict) -> &'static str {
         Verdict::FallsShort => "It falls short.",
         Verdict::NotJudged => "It cannot be judged.",
     }
-}
-
-/// "MPI_Waitall exchange halo.c:84"
-fn place(site: &ChangedSite) -> String {
-    let line = site.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let file = site.file.as_ref().map(|file| format!(" {file}{line}")).unwrap_or_default();
-    let function = site.function.as_ref().map(|function| format!(" {function}"));
-    format!("{}{}{file}", site.call, function.unwrap_or_default())
 }
 
 /// Columns of what was checked.

@@ -12,7 +12,6 @@ use lapscope_data::text::units::time;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::stats::Interval;
 
-pub use judge::Spread;
 pub use names::{Name, SHORT_NAMES};
 pub use runs::{read_baseline, write_baseline, CheckedRun};
 pub use sites::ChangedSite;

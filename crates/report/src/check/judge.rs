@@ -13,27 +13,27 @@ const FEWEST_RUNS: usize = 3;
 
 /// Mean, variance of that mean, and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
+pub(super) struct MeanOfRuns {
     pub mean: f64,
     variance: f64,
     count: f64,
 }
 
-impl Spread {
+impl MeanOfRuns {
     /// `None`: of nothing.
-    pub fn new(values: &[f64]) -> Option<Spread> {
+    pub fn new(values: &[f64]) -> Option<MeanOfRuns> {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let variance = squares / (count - 1.0).max(1.0) / count;
-        (!values.is_empty()).then_some(Spread { mean, variance, count })
+        (!values.is_empty()).then_some(MeanOfRuns { mean, variance, count })
     }
 
     /// By how much the mean of others is more than this one, with its 95 % interval: Welch's (1947), which takes neither spread for
     /// the other's.
-    pub fn to(self, other: Spread) -> Interval {
+    pub fn to(self, other: MeanOfRuns) -> Interval {
         let variance = self.variance + other.variance;
-        let part = |it: Spread| it.variance.powi(2) / (it.count - 1.0);
+        let part = |it: MeanOfRuns| it.variance.powi(2) / (it.count - 1.0);
         let freedom = variance.powi(2) / (part(self) + part(other));
         let reach = if variance > 0.0 { variance.sqrt() * student_975(freedom) } else { 0.0 };
         let estimate = other.mean - self.mean;
@@ -143,7 +143,7 @@ pub(super) fn compare(
         values.iter().map(|(low, high)| (low + high) / 2.0).collect()
     };
     let (before, after) = (middle(&before), middle(&after));
-    let (old, new) = (Spread::new(&before)?, Spread::new(&after)?);
+    let (old, new) = (MeanOfRuns::new(&before)?, MeanOfRuns::new(&after)?);
     let means = Some((old.mean, new.mean));
     let is = format!("is {}, and was {}", shown(name, new.mean), shown(name, old.mean));
     if before == after {
@@ -174,7 +174,7 @@ pub(super) fn compare(
 }
 
 /// As a fraction of the earlier mean; of what is a fraction itself, the difference: of a share of a thousandth no multiple matters.
-fn change(name: &Name, old: Spread, new: Spread) -> Option<Interval> {
+fn change(name: &Name, old: MeanOfRuns, new: MeanOfRuns) -> Option<Interval> {
     let key = name.pointer.rsplit('/').next().unwrap_or_default();
     let difference = old.to(new);
     match name.is_time() || is_count(key, old.mean) {
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn the_interval_of_a_difference_is_welchs() {
         let (old, new) = ([100.0, 101.0, 102.0], [120.0, 121.0, 122.0]);
-        let found = Spread::new(&old).unwrap().to(Spread::new(&new).unwrap());
+        let found = MeanOfRuns::new(&old).unwrap().to(MeanOfRuns::new(&new).unwrap());
         assert_eq!(found.estimate, 20.0);
         assert!((found.high - found.estimate - 2.267).abs() < 0.01, "{found:?}");
         assert!((found.estimate - found.low - 2.267).abs() < 0.01, "{found:?}");

@@ -35,7 +35,7 @@ impl ChangedSite {
 }
 
 /// Call, function, file without directory, and which of several of these: lines move when a file is edited.
-type SiteKey = (String, Option<String>, Option<String>, usize);
+type ChangedKey = (String, Option<String>, Option<String>, usize);
 
 #[derive(Default)]
 struct Mean {
@@ -47,7 +47,7 @@ pub(super) fn changed(runs: &[CheckedRun], against: &[CheckedRun]) -> Vec<Change
     let (mut after, before) = (sites(runs), sites(against));
     let mut changed: Vec<ChangedSite> = Vec::new();
     let ns = |mean: &Mean| Nanos(mean.sum.round() as i64);
-    let mut add = |key: SiteKey, before: Option<&Mean>, after: Option<&Mean>| {
+    let mut add = |key: ChangedKey, before: Option<&Mean>, after: Option<&Mean>| {
         let line = after.or(before).and_then(|mean| mean.line);
         let (before_ns, after_ns) = (before.map(ns), after.map(ns));
         let difference_ns = after_ns.unwrap_or_default() - before_ns.unwrap_or_default();
@@ -76,14 +76,14 @@ pub(super) fn changed(runs: &[CheckedRun], against: &[CheckedRun]) -> Vec<Change
 }
 
 /// Nanoseconds per rank, a mean over runs.
-fn sites(runs: &[CheckedRun]) -> BTreeMap<SiteKey, Mean> {
-    let mut means: BTreeMap<SiteKey, Mean> = BTreeMap::new();
+fn sites(runs: &[CheckedRun]) -> BTreeMap<ChangedKey, Mean> {
+    let mut means: BTreeMap<ChangedKey, Mean> = BTreeMap::new();
     for run in runs {
         let ranks = run.report["head"]["ranks"].as_f64().unwrap_or(1.0).max(1.0);
         let mut listed: Vec<&Value> =
             run.report["sites"].as_array().into_iter().flatten().collect();
         listed.sort_by_key(|site| site["site"]["line"].as_u64());
-        let mut seen: BTreeMap<SiteKey, usize> = BTreeMap::new();
+        let mut seen: BTreeMap<ChangedKey, usize> = BTreeMap::new();
         for site in listed {
             let text = |value: &Value| value.as_str().map(str::to_owned);
             let file = text(&site["site"]["file"]);

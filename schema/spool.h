@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 9u
+#define SPOOL_VERSION 10u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -144,6 +144,7 @@ struct spool_meta {
  * "mode\tproblem\tclock\tab_slot_ns\ttest_ns\tinterrupt_ns\tcheck_ns\tspent_ns", empty where not known; the last one
  * written counts), "auto" (value: injector.automatic, likewise; behind "injector"), "copied_sends" (likewise the columns of that table
  * but the first), "watcher" (value: "problem" and the further columns of that table but the first, likewise),
+ * "sampler" (value: "problem" and the further columns of that table but the first, likewise),
  * "left_out.REASON" (value: a row of watch_left_out; the last one written counts), "processor" (value: the columns of the table of that name but the first). */
 
 struct spool_module {
@@ -305,7 +306,7 @@ struct spool_tally {                   /* 64 bytes */
     uint64_t reserved;
 };
 
-enum spool_tally_reason { SPOOL_TALLY_UNSUCCESSFUL_TEST = 0, SPOOL_TALLY_SUMMARY = 1, SPOOL_TALLY_INJECTION = 2 };
+enum spool_tally_reason { SPOOL_TALLY_UNSUCCESSFUL_TEST = 0, SPOOL_TALLY_SUMMARY = 1, SPOOL_TALLY_INJECTION = 2, SPOOL_TALLY_SAMPLE = 3 };
 
 struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECTION: see injection in tables.def */
     uint16_t call_plus_1;
@@ -317,6 +318,20 @@ struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECT
     uint64_t interrupt_ticks;
 };
 
+#define SPOOL_SAMPLE_POSTS 8
+
+enum spool_sampled { SPOOL_SAMPLED_CALLER = 0, SPOOL_SAMPLED_OTHER = 1 };
+
+struct spool_sample {                  /* the same entry with SPOOL_TALLY_SAMPLE: see sample and sample_post in tables.def */
+    uint16_t is_used;
+    uint8_t thread;                    /* enum spool_sampled */
+    uint8_t reason;
+    uint32_t path;                     /* of the address behind the first byte of the instruction, alone */
+    uint64_t count;
+    uint32_t post_paths[SPOOL_SAMPLE_POSTS];
+    uint16_t post_calls_plus_1[SPOOL_SAMPLE_POSTS]; /* 0: no more */
+};
+
 #ifdef __cplusplus
 static_assert(sizeof(struct spool_chunk) == 64, "chunk header");
 #else
@@ -326,6 +341,7 @@ _Static_assert(sizeof(struct spool_live) == 128, "live entry");
 _Static_assert(sizeof(struct spool_thread_state) == 128, "thread state");
 _Static_assert(sizeof(struct spool_tally) == 64, "tally entry");
 _Static_assert(sizeof(struct spool_injection) == sizeof(struct spool_tally), "injection entry");
+_Static_assert(sizeof(struct spool_sample) == sizeof(struct spool_tally), "sample entry");
 #endif
 
 #endif

@@ -179,6 +179,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "MODE", value_enum)]
     pub inject: Option<Injection>,
 
+    /// Note RATE times a second where each thread computes: reports name the lines in which tests belong
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "199",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub sample: Option<u32>,
+
     /// Do not record call paths
     #[arg(long)]
     pub no_callpath: bool,

@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use tempfile::TempDir;
 
 /// Two ranks on one clock, of 1 ms from MPI_Init to MPI_Finalize.
-fn run(ranks: [&Calls; 2]) -> TempDir {
+pub fn run(ranks: [&Calls; 2]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for calls in ranks {
         let rank = Rank { end_ns: 1_000_000, ..Rank::plain(calls.rank) };
@@ -38,7 +38,7 @@ fn ns(object: &Value, key: &str) -> i64 {
 }
 
 /// The most important of its kind.
-fn find<'a>(report: &'a Value, cure: &str) -> &'a Value {
+pub fn find<'a>(report: &'a Value, cure: &str) -> &'a Value {
     let mut found = advice(report).iter().filter(|advice| advice["cure"] == cure);
     found.next().unwrap_or_else(|| panic!("no {cure} in {:#}", report["advice"]))
 }
@@ -50,7 +50,7 @@ fn address(place: &Value) -> i64 {
 const LARGE: i64 = 1 << 20;
 
 /// Rank 0 waits from 15 to 900; rank 1 has posted and computes until 880.
-fn receiver_computes() -> [Calls; 2] {
+pub fn receiver_computes() -> [Calls; 2] {
     let mut ranks = Calls::pair();
     let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 900, &[send]);

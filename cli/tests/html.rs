@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::fixture::page::markup;
 use crate::fixture::{answer, command, json, text};
 use assert_cmd::assert::OutputAssertExt;
+use lapscope_fixture::messages::Rows;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Call, CallPath, Frame, Module, Operation, Rank, Tally, Variable};
 use lapscope_fixture::{call_id, full};
@@ -14,7 +15,7 @@ use predicates::str::contains;
 use rusqlite::Connection;
 use serde_json::Value;
 
-fn page(directory: &Path, more: &[&str]) -> String {
+pub fn page(directory: &Path, more: &[&str]) -> String {
     let arguments = [&["html", ".", "-o", "page.html"], more].concat();
     command(directory, &arguments).assert().success();
     std::fs::read_to_string(directory.join("page.html")).unwrap()
@@ -288,4 +289,48 @@ fn a_page_is_bounded_whatever_the_run() {
     assert!(page.contains("400 more call sites, all together"), "others are not summed up");
     let all = self::page(run.path(), &["--top", "600"]);
     assert!(all.len() < 2_000_000, "{} bytes", all.len());
+}
+
+/// Rank 1 waits long for a rank that computes, and a little for messages that stand still: what is to be done first is no change of
+/// communication.
+#[test]
+fn the_page_has_advice_in_the_order_of_the_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
+    let what = |call, kind, peer| (call, kind, 1 << 20, peer, 7);
+    for round in 0..10 {
+        let begin = round * 4_000_000;
+        receiver.blocking(what("MPI_Recv", "recv", 0), begin, 2_100_000);
+        sender.blocking(what("MPI_Send", "send", 1), begin + 2_000_000, 100_000);
+        let post = begin + 2_200_000;
+        let sent = (what("MPI_Isend", "send", 1), post, 1_000, 0);
+        let received = (what("MPI_Irecv", "recv", 0), post, 1_000, 0);
+        sender.complete("MPI_Waitall", post + 200_000, 100_000, &[sent]);
+        receiver.complete("MPI_Waitall", post + 200_000, 100_000, &[received]);
+    }
+    for (rank, rows) in (0..).zip([sender, receiver]) {
+        let rank = Rank { end_ns: 40_000_000, world_size: 2, ..Rank::plain(rank) };
+        rank.write(directory.path(), |file| rows.write(file));
+    }
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&answer(directory.path(), &["report", "."]));
+    let page = markup(&page(directory.path(), &[]));
+    let document = roxmltree::Document::parse(&page).unwrap();
+    let page: String =
+        document.descendants().filter(|node| node.is_text()).filter_map(|it| it.text()).collect();
+    let page = one_line(&page);
+    let report = json(directory.path(), &["report", "."]);
+    let said = report["advice"].as_array().unwrap().iter();
+    let said: Vec<&str> = said.map(|advice| advice["sentence"].as_str().unwrap()).collect();
+    let order = |whole: &str| {
+        let mut found: Vec<(usize, &str)> =
+            said.iter().filter_map(|&sentence| Some((whole.find(sentence)?, sentence))).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, sentence)| sentence).collect::<Vec<_>>()
+    };
+    let [at, of_others] =
+        ["ADVICE the time", "NOT FIXABLE"].map(|heading| text.find(heading).unwrap());
+    assert!(of_others < at, "{text}");
+    assert_eq!(order(&page), order(&text));
+    assert!(order(&page).len() > 1, "{text}");
 }

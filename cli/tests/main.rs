@@ -26,6 +26,7 @@ mod overlap;
 mod parquet;
 mod parts;
 mod places;
+mod profile;
 mod reach;
 mod reach_pairs;
 mod reference;

@@ -7,7 +7,7 @@ use lapscope_fixture::edit_rank;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::small::run as small_run;
-use lapscope_fixture::tables::{Rank, Starvation};
+use lapscope_fixture::tables::{Processor, Rank, Starvation};
 use lapscope_measure::reference::{Reference, ReferenceSource, Sample};
 use lapscope_report::calibration::{Calibration, Circumstances};
 use lapscope_trace::{Locality, Trace};
@@ -398,4 +398,82 @@ fn a_loop_of_tests_waits_for_whoever_comes_late() {
         text.contains("Loops of tests that waited took 3.00 ms: 79.9 % late partner"),
         "{text}"
     );
+}
+
+/// Rounds in which a receive is tested from 10 us on until the message of a sender that comes after 500 us is there, the last test
+/// but one at `last`: what the report says of them.
+fn tested(last: i64, in_tests: i64) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
+    for round in 0..20 {
+        let begin = round * 1_000_000;
+        let receive = ((IRECV, "recv", BYTES, 0, 7), begin, 500, in_tests);
+        let tests = [10_000, last, 600_000].map(|since| begin + since);
+        receiver.poll_until(tests, 1_000, receive);
+        sender.blocking((SEND, "send", BYTES, 1, 7), begin + 500_000, TRANSFER);
+    }
+    write(directory.path(), 0, 2, &sender);
+    write(directory.path(), 1, 2, &receiver);
+    json(directory.path(), &["report", "."])
+}
+
+/// The last test that found nothing took 40 us, as it moved most of the message; or the program tested for 20 us, and then computed
+/// until a test found all of it done.
+#[test]
+fn between_the_tests_of_a_loop_nothing_is_computed() {
+    let advice = |report: &Value| -> Vec<String> {
+        let cures = report["advice"].as_array().unwrap().iter();
+        cures.map(|it| it["cure"].as_str().unwrap().to_owned()).collect()
+    };
+    let waits = tested(560_000, 300_000);
+    assert_eq!(waits["overlap"]["polling"]["calls"], 20);
+    // what it computes before the first test
+    let overlappable = waits["summary"]["overlappable_high_ns"].as_i64().unwrap();
+    assert!(overlappable <= 20 * 10_000, "{overlappable}");
+    assert!(!advice(&waits).contains(&"test".to_owned()), "{:?}", advice(&waits));
+    let computes = tested(30_000, 15_000);
+    assert_eq!(computes["overlap"]["polling"]["calls"], 0);
+}
+
+/// Rounds in which a receive is tested from 10 to 900 us until the message of a sender that comes after 810 us is there, so far apart
+/// by turns; the rank was on a processor for so long in all: what is said of its loops.
+fn tested_apart(apart: [i64; 2], run_ns: i64) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
+    for round in 0..20 {
+        let begin = round * 1_000_000;
+        let apart = apart[usize::from(round % 2 == 1)];
+        let receive = ((IRECV, "recv", BYTES, 0, 7), begin, 500, 9_000);
+        let tests = [10_000, 900_000 - apart, 900_000].map(|since| begin + since);
+        receiver.poll_until(tests, apart, receive);
+        sender.blocking((SEND, "send", BYTES, 1, 7), begin + 810_000, TRANSFER);
+    }
+    write(directory.path(), 0, 2, &sender);
+    let rank = Rank { end_ns: LAST, world_size: 2, ..Rank::plain(1) };
+    rank.write(directory.path(), |file| {
+        file.insert(Processor { run_ns, ..Processor::default() });
+        receiver.write(file);
+    });
+    let loops = json(directory.path(), &["overlap", "."])["test_loops"].clone();
+    let said = answer(directory.path(), &["report", "."]).contains("waits in a loop of tests");
+    assert_eq!(said, !loops.as_array().unwrap().is_empty(), "{loops:#}");
+    loops
+}
+
+/// What passes between two tests is waiting where the rank slept, and work where it was on a processor, or where it takes long now
+/// and short then.
+#[test]
+fn a_rank_that_sleeps_between_tests_waits() {
+    const AWAKE: i64 = 4_000_000;
+    let loops = tested_apart([100_000, 100_000], AWAKE);
+    let keys = ["loops", "unsuccessful_tests", "span_ns", "late_partner_ns", "apart_low_ns"];
+    assert_eq!(numbers(&loops[0], keys), [20, 160, 17_800_000, 16_000_000, 111_250], "{loops:#}");
+    assert_eq!(loops[0]["asleep_low_ns"], 17_800_000 - AWAKE);
+    assert_eq!((&loops[0]["rank"], &loops[0]["call"]), (&1.into(), &"MPI_Test".into()));
+    let nobody = Value::Array(Vec::new());
+    assert_eq!(tested_apart([100_000, 100_000], LAST), nobody);
+    assert_eq!(tested_apart([30_000, 200_000], AWAKE), nobody);
+    let at_once = tested_apart([1_000, 1_000], LAST);
+    assert_eq!(numbers(&at_once[0], ["span_ns"]), [17_800_000]);
+    assert_eq!(at_once[0]["asleep_low_ns"], Value::Null);
 }

@@ -2,6 +2,7 @@
 
 use crate::fixture::json;
 use lapscope_fixture::calls::Calls;
+use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::{Call, Operation, Rank, Tally, Thread};
 use lapscope_fixture::{call_id, Fixture};
 use serde_json::{json, Value};
@@ -140,4 +141,30 @@ fn a_thread_that_listens_is_no_rank_that_waits() {
     let listens = |advice: &&Value| advice["waiting"]["site"]["address"] == json!(0x300);
     let advice = report["advice"].as_array().unwrap();
     assert!(!advice.iter().any(|it| listens(&it)), "{advice:#?}");
+}
+
+/// A send of a few bytes whose post stands for 510 us each time, until its receiver enters MPI: no limit has to say so.
+#[test]
+fn a_post_that_stands_until_its_receiver_comes_waits_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
+    let what = |call, kind, peer| (call, kind, 64, peer, 7);
+    for round in 0..20 {
+        let begin = round * 1_000_000;
+        let posted = (what("MPI_Isend", "send", 1), begin, 510_000, 0);
+        sender.complete("MPI_Waitall", begin + 600_000, 500, &[posted]);
+        receiver.blocking(what("MPI_Recv", "recv", 0), begin + 508_000, 20_000);
+    }
+    for (rank, rows) in (0..).zip([sender, receiver]) {
+        let rank = Rank { end_ns: 20_000_000, world_size: 2, ..Rank::plain(rank) };
+        rank.write(directory.path(), |file| rows.write(file));
+    }
+    let report = report(&directory);
+    let all = report["advice"].as_array().unwrap();
+    assert!(all.iter().all(|advice| advice["cure"] != "expensive_posts"), "{all:#?}");
+    let (ns, _, ranks) = late(&report);
+    assert_eq!((ns, ranks), (20 * 508_000, json!([1])));
+    // a replay keeps what posts took, so it says nothing of them
+    let advice = all.iter().find(|advice| advice["cure"] == "partner_late").unwrap();
+    assert_eq!((&advice["replay"], &advice["or_copy"]), (&Value::Null, &Value::Null));
 }

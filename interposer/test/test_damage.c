@@ -3,6 +3,7 @@
 #include "sample.h"
 #include "support.h"
 
+#include "../recorder/base/call.h"
 #include "../recorder/store/store.h"
 
 #include <stdlib.h>
@@ -226,6 +227,30 @@ static void test_random_damage(void)
     CHECK(refused < 500 / step);
 }
 
+/* One of path 1, while what that path posts and what has no path are under way; and three that cannot be. */
+static void test_samples(void)
+{
+    struct spool_builder b;
+    struct sample_ends ends;
+    build_sample(&b, &ends);
+    struct spool_sample sample = {.is_used = 1, .reason = SPOOL_TALLY_SAMPLE, .path = 1, .count = 7,
+                                  .post_paths = {1, 0}, .post_calls_plus_1 = {CALL_MPI_Irecv + 1, CALL_MPI_Isend + 1}};
+    struct spool_sample samples[4] = {sample, sample, sample, sample};
+    samples[1].path = 99;
+    samples[2].thread = 9;
+    samples[3].post_calls_plus_1[1] = CALL_COUNT + 1;
+    memcpy(b.data + ends.tallies[1], samples, sizeof samples);
+    CHECK_EQUAL(convert(&b, b.bytes), 0);
+    CHECK_EQUAL(result.damaged, 3);
+    const char *database = support_path("rank-3.db");
+    CHECK_TEXT(support_rows(database, "SELECT * FROM sample"), "1|3|caller|1|7\n");
+    CHECK_TEXT(support_rows(database, "SELECT sample_id, name, call_path_id FROM sample_post JOIN call_name ON id = call_id"),
+               "1|MPI_Irecv|1\n1|MPI_Isend|NULL\n");
+    CHECK_EQUAL(support_number(database, "SELECT count(*) FROM tally"), 2);
+    CHECK_TEXT(support_broken_rules(database), "");
+    build_free(&b);
+}
+
 /* A FIFO has no bytes to be read, and nobody who writes. */
 static void test_fifo(void)
 {
@@ -255,6 +280,7 @@ int main(void)
     test_orphans();
     test_bad_headers();
     test_random_damage();
+    test_samples();
     test_fifo();
     support_end();
     return check_summary();

@@ -156,7 +156,7 @@ static void a_child_is_not_watched(struct watchpoint *point)
     pid_t child = fork();
     if (child == 0) {
         write_word(13);
-        int fd = point->fd;
+        int fd = point->ring.fd;
         watchpoint_forget(point);
         _exit(syscall(SYS_fcntl, fd, 1 /* F_GETFD */) == -1 ? 0 : 1);
     }
@@ -172,9 +172,9 @@ static void leaves_what_is_not_its_own(void)
     struct watchpoint point;
     CHECK_EQUAL(watchpoint_open(&point, 8), 0);
     int file = dup(1);
-    CHECK_EQUAL(dup2(file, point.fd), point.fd);
+    CHECK_EQUAL(dup2(file, point.ring.fd), point.ring.fd);
     CHECK(!watchpoint_set(&point, WATCH_ANY, (void *)&words[14], 8, 8));
-    int fd = point.fd;
+    int fd = point.ring.fd;
     watchpoint_close(&point);
     CHECK_EQUAL(dup2(fd, fd), fd); /* still open */
     close(fd);

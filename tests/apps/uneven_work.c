@@ -2,7 +2,8 @@
  * Four ranks work twice an iteration, each time with a barrier behind it; to work is to sleep, so that it takes as long on a busy
  * machine. Who takes longest, says the argument: `same`: rank 2, twice as long, in the first half; `second`: rank 1, three times as
  * long, in the second half; `turns`: one after the other, in the first half; `seldom`: rank 3, eight times as long, each tenth time;
- * `late`: nobody, but each rank waits until the one before it has worked.
+ * `late`: nobody, but each rank waits until the one before it has worked. Each rank prints how long it did work in each half, since
+ * one that sleeps may be woken late.
  */
 #include "work.h"
 
@@ -10,22 +11,25 @@ enum { RANKS = 4, ROUNDS = 20, WORK_NS = 40000000 };
 
 static int rank;
 
-static void work(int times)
+static int64_t worked[2][ROUNDS];
+
+static int64_t work(int times)
 {
-    int64_t ns = (int64_t)times * WORK_NS;
+    int64_t ns = (int64_t)times * WORK_NS, begin = now_ns();
     struct timespec t = {ns / 1000000000, ns % 1000000000};
     nanosleep(&t, NULL);
+    return now_ns() - begin;
 }
 
-SITE void first_half(int times)
+SITE void first_half(int round, int times)
 {
-    work(times);
+    worked[0][round] = work(times);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-SITE void second_half(int times)
+SITE void second_half(int round, int times)
 {
-    work(times);
+    worked[1][round] = work(times);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -63,9 +67,11 @@ int main(int argc, char **argv)
             one_after_the_other();
             continue;
         }
-        first_half(times_of(argv[1], round, 0));
-        second_half(times_of(argv[1], round, 1));
+        first_half(round, times_of(argv[1], round, 0));
+        second_half(round, times_of(argv[1], round, 1));
     }
+    print_values("first_half", worked[0], ROUNDS);
+    print_values("second_half", worked[1], ROUNDS);
     MPI_Finalize();
     return 0;
 }

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -253,6 +253,14 @@ ghost() {
 
 copies() { ghost copied; }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies}"; do
+# what LAPSCOPE_SAMPLE costs, and what a test in the line that it names brings
+sample() {
+    local mpi
+    for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/paced.$mpi" tests/bench/paced.c; done
+    python3 tests/bench/sampled.py cost "$work" "$preload" ${TURNS:+"$TURNS"}
+    python3 tests/bench/sampled.py gain "$work" "$lapscope" ${TURNS:+"$TURNS"}
+}
+
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample}"; do
     for one in $part; do "$one"; done
 done

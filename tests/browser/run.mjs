@@ -173,6 +173,23 @@ test("prints_on_a4", "many", async ({ page }) => {
   assert.ok(wide, "wider than the paper");
 });
 
+// Browsers say that they print while the layout is still the screen's, and give the page the paper's width afterwards.
+test("prints_pictures_as_they_are", "many", async ({ page }) => {
+  await painted(page);
+  const shapes = await page.evaluate(() => {
+    dispatchEvent(new Event("beforeprint"));
+    return [...document.querySelectorAll("canvas")].map((it) => [it.width / 3, it.width / it.height]);
+  });
+  await page.emulateMedia({ media: "print" });
+  await page.setViewportSize({ width: 700, height: 1000 });
+  const printed = await page.$$eval("canvas", (all) => all.map((it) => it.getBoundingClientRect()).map((it) => it.width / it.height));
+  assert.ok(shapes.length > 0);
+  shapes.forEach(([width, shape], at) => {
+    assert.ok(width <= 680, `drawn for ${width} pixels`);
+    assert.ok(Math.abs(printed[at] / shape - 1) < 0.02, `${printed[at]} for ${shape}`);
+  });
+});
+
 for (const name of ["many", "hostile"]) test(`${name}_fits_a_narrow_screen`, name, async ({ page }) => {
   await page.setViewportSize({ width: 400, height: 800 });
   await painted(page);

@@ -30,11 +30,17 @@ pub enum Mode {
     Sends,
     /// [`Mode::Timer`] and [`Mode::Sends`].
     SendsAndTimer,
+    /// Nothing is injected; samples are taken, very often.
+    Sample,
+    /// The same where perf's events are not allowed: by a signal.
+    SampleBySignal,
+    /// [`Mode::CpuTime`] and [`Mode::SampleBySignal`]: two signals.
+    SampleAndTimer,
 }
 
 impl Mode {
     /// Those in which most is injected.
-    pub const MOST: [Self; 7] = [
+    pub const MOST: [Self; 10] = [
         Self::Timer,
         Self::CpuTime,
         Self::Thread,
@@ -42,6 +48,9 @@ impl Mode {
         Self::ReachAndTimer,
         Self::Sends,
         Self::SendsAndTimer,
+        Self::Sample,
+        Self::SampleBySignal,
+        Self::SampleAndTimer,
     ];
 
     /// Whether buffers are watched.
@@ -51,7 +60,18 @@ impl Mode {
 
     /// Whether tests are injected.
     pub fn injects(self) -> bool {
-        !matches!(self, Self::Off | Self::Reach | Self::Sends)
+        let others = [Self::Off, Self::Reach, Self::Sends, Self::Sample, Self::SampleBySignal];
+        !others.contains(&self)
+    }
+
+    /// Whether samples are taken.
+    pub fn samples(self) -> bool {
+        matches!(self, Self::Sample) || self.is_without_perf()
+    }
+
+    /// Whether perf's events are refused.
+    pub fn is_without_perf(self) -> bool {
+        matches!(self, Self::SampleBySignal | Self::SampleAndTimer)
     }
 
     /// Whether sends go from copies.
@@ -62,10 +82,12 @@ impl Mode {
     /// Variables of lapscope: as often as can be, for requests and buffers of any size, whatever it costs.
     pub fn options(self) -> Vec<(&'static str, &'static str)> {
         let (mode, clock) = match self {
-            Self::Off | Self::Reach | Self::Sends => ("off", "auto"),
+            Self::Off | Self::Reach | Self::Sends | Self::Sample | Self::SampleBySignal => {
+                ("off", "auto")
+            }
             Self::Calls => ("calls", "auto"),
             Self::Timer | Self::ReachAndTimer | Self::SendsAndTimer => ("timer", "auto"),
-            Self::CpuTime => ("timer", "cputime"),
+            Self::CpuTime | Self::SampleAndTimer => ("timer", "cputime"),
             Self::Thread => ("thread", "auto"),
             Self::Auto => ("auto", "auto"),
         };
@@ -75,6 +97,7 @@ impl Mode {
             ("LAPSCOPE_REACH_MIN_BYTES", "0"),
             ("LAPSCOPE_REACH_BUDGET", "100"),
             ("LAPSCOPE_BUFFER_SENDS", if self.copies() { "1g" } else { "0" }),
+            ("LAPSCOPE_SAMPLE", if self.samples() { "10000" } else { "0" }),
             ("LAPSCOPE_INJECT", mode),
             ("LAPSCOPE_INJECT_CLOCK", clock),
             ("LAPSCOPE_INJECT_INTERVAL_US", "20"),
@@ -188,6 +211,9 @@ impl<'a> Run<'a> {
         for (name, value) in self.mode.iter().flat_map(|mode| mode.options()) {
             job = job.env(name, value);
         }
+        if self.mode.is_some_and(Mode::is_without_perf) {
+            job = job.inside(vec![build::tool("without_perf").into(), "EPERM".into()]);
+        }
         let preloaded = self.mode.map(|_| paths::preload_library());
         let all: Vec<_> = preloaded.iter().map(PathBuf::as_path).chain(self.library).collect();
         if self.library.is_some() {
@@ -275,6 +301,7 @@ pub struct Injected {
     pub found: u64,
     /// Words of buffers.
     pub watches: u64,
+    pub samples: u64,
     /// Why a rank watched nothing, or stopped.
     pub blind: Vec<String>,
     /// Why a rank injected nothing or stopped; `none` where it was not asked to.
@@ -292,6 +319,7 @@ impl Injected {
             all.tests += number("SELECT ifnull(sum(tests), 0) FROM injection");
             all.found += number("SELECT ifnull(sum(found), 0) FROM injection");
             all.watches += number("SELECT count(*) FROM watch");
+            all.samples += number("SELECT ifnull(sum(count), 0) FROM sample");
             let blind = rows::value(
                 &database,
                 "SELECT ifnull((SELECT problem FROM watcher WHERE problem IS NOT NULL), '')",

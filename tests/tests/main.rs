@@ -37,6 +37,7 @@ mod nodes;
 mod observe;
 mod overlap;
 mod probe;
+mod profile;
 mod progress;
 mod reach;
 

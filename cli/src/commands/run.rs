@@ -136,6 +136,9 @@ fn settings_of(args: &RunArgs) -> anyhow::Result<EnvironmentChanges> {
     if let Some(mode) = args.inject {
         settings.set("LAPSCOPE_INJECT", mode.word());
     }
+    if let Some(rate) = args.sample {
+        settings.set("LAPSCOPE_SAMPLE", rate.to_string());
+    }
     if args.no_callpath {
         settings.set("LAPSCOPE_CALLPATH", "off");
     }

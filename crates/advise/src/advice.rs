@@ -10,6 +10,7 @@ mod gather;
 mod headline;
 mod judge;
 mod merge;
+mod profile;
 mod reach;
 mod serial;
 mod sums;
@@ -26,10 +27,12 @@ use lapscope_measure::reach::document::Reach;
 use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_measure::uneven::UnevenPattern;
 use lapscope_predict::whatif::uneven::UnevenWorks;
+use lapscope_trace::samples::RunSamples;
 use lapscope_trace::Locality;
 
 pub use chain::Doing;
 pub use gather::{Gathered, Gatherer};
+pub use profile::{line_in_words, ComputesAdvice};
 pub use uneven::UnevenAdvice;
 
 /// From which size sends of a path wait for their receiver, as far as that is known.
@@ -76,6 +79,8 @@ pub struct AdviceContext<'a> {
     pub moved: &'a [MovedShare],
     /// Whose work makes others wait; `None`: not looked for.
     pub uneven: Option<&'a UnevenWorks>,
+    /// At which instructions threads were found computing, where that was asked for.
+    pub samples: &'a RunSamples,
 }
 
 /// What replays of the run say that cures gain, as shares of the run time; `None`: not known.
@@ -226,6 +231,9 @@ pub struct Advice {
     pub threaded: bool,
     /// The run replayed with this cure; `None`: not known.
     pub replay: Option<Replay>,
+    /// Where the program computes between the calls that it says to test between, of this advice or of `or_test`; `None`: not
+    /// known.
+    pub computes: Option<ComputesAdvice>,
     /// Whose work is uneven, and where, of a partner that comes late; `None`: nobody's, or not known.
     pub uneven: Option<UnevenAdvice>,
     /// Where waits for ranks began that were inside MPI themselves.
@@ -300,6 +308,12 @@ impl Advice {
             && self.replay.is_some_and(|replay| !replay.is_gain && would_show(replay))
     }
 
+    /// Whether it says that ranks come late from more work than others have.
+    pub fn says_uneven_work(&self) -> bool {
+        let computing = self.evidence.late_partner_outside;
+        self.cure == Cure::PartnerLate && computing.is_some_and(|computing| computing >= 0.5)
+    }
+
     /// Whether one rank or another has more to do, so that less depends on it the less often they meet.
     pub fn is_by_turns(&self) -> bool {
         self.uneven.as_ref().is_some_and(|uneven| uneven.pattern == UnevenPattern::ByTurns)
@@ -317,7 +331,8 @@ impl Advice {
         let uneven = self.uneven.iter().map(|uneven| uneven.sentence.as_str());
         let or_test = self.or_test.iter().map(|other| other.sentence.as_str());
         let or_copy = self.or_copy.iter().map(|other| other.sentence.as_str());
-        uneven.chain(or_test).chain(or_copy)
+        let computes = self.computes.iter().map(|computes| computes.sentence.as_str());
+        uneven.chain(or_test).chain(computes).chain(or_copy)
     }
 
     /// Whether tests, which can be injected, are the cure or would do as well.

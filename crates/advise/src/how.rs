@@ -3,9 +3,10 @@
 
 mod fixed_form;
 
-use crate::advice::{Advice, CallSite, Cure};
+use crate::advice::{line_in_words, Advice, CallSite, Cure};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
+use lapscope_data::text::units::percent;
 use lapscope_predict::whatif::buffering::ReliesOnBuffering;
 
 /// In what a program is written.
@@ -96,6 +97,15 @@ impl Language {
         }
     }
 
+    /// Behind a line of code.
+    fn comment(self, text: &str) -> String {
+        match self {
+            Language::C | Language::Cxx => format!(" /* {text} */"),
+            Language::Fortran | Language::FixedFortran => format!(" ! {text}"),
+            Language::Python => format!("  # {text}"),
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Language::C => "C",
@@ -122,7 +132,12 @@ pub fn snippet(advice: &Advice) -> Option<Snippet> {
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
     let place = |it: &CallSite| place(&it.call, it.site.as_ref());
-    Some(fill(key, language_of(first.site.as_ref()), [&place(first), &place(last)], interval))
+    let line = advice.computes.as_ref().and_then(|computes| computes.found.lines.first());
+    let line = line.map(|line| {
+        format!("{}: {} of that computation", line_in_words(line), percent(line.share))
+    });
+    let language = language_of(first.site.as_ref());
+    Some(fill(key, language, [&place(first), &place(last)], line.as_deref(), interval))
 }
 
 /// How calls that rely on buffering look without, and what each of these does.
@@ -132,7 +147,8 @@ pub fn without_buffering(relies: &ReliesOnBuffering) -> Vec<(&'static str, Snipp
     let in_one = relies.sends.iter().all(|sends| *sends).then_some(SENDRECV);
     let place = place(&first.call, first.site.as_ref());
     let language = language_of(first.site.as_ref());
-    let code = |it: CodedCure| (it.does, fill(it.key, language, [&place, &place], interval(None)));
+    let code =
+        |it: CodedCure| (it.does, fill(it.key, language, [&place, &place], None, interval(None)));
     in_one.into_iter().chain([RECEIVE_FIRST]).map(code).collect()
 }
 
@@ -142,7 +158,7 @@ fn language_of(site: Option<&FrameName>) -> Language {
 
 /// The cure by its key in the templates, with nothing of a program in it.
 pub fn template(key: &str, language: Language) -> Snippet {
-    fill(key, language, ["the post", "the wait"], interval(None))
+    fill(key, language, ["the post", "the wait"], None, interval(None))
 }
 
 /// Seconds between two tests: some ten in a transfer, and no more often than costs nothing.
@@ -158,7 +174,14 @@ fn place(call: &str, site: Option<&FrameName>) -> String {
     format!("{call}{}", place.unwrap_or_default())
 }
 
-fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -> Snippet {
+/// `line`: where the program computes, as far as that is known.
+fn fill(
+    key: &str,
+    language: Language,
+    [post, wait]: [&str; 2],
+    line: Option<&str>,
+    interval: f64,
+) -> Snippet {
     let text = language.templates();
     let part = |which: &str| {
         let heading = format!("== {key}: {which}");
@@ -166,8 +189,9 @@ fn fill(key: &str, language: Language, [post, wait]: [&str; 2], interval: f64) -
         let lines: Vec<&str> = lines.take_while(|line| !line.contains("== ")).collect();
         let text = lines.join("\n");
         let seconds = format!("{interval:.1e}");
-        let text =
-            text.replace("@post", post).replace("@wait", wait).replace("@interval", &seconds);
+        let line = line.map(|line| language.comment(line)).unwrap_or_default();
+        let text = text.replace(" @line", &line).replace("@interval", &seconds);
+        let text = text.replace("@post", post).replace("@wait", wait);
         if language == Language::FixedFortran {
             fixed_form::rewrite(&text)
         } else {

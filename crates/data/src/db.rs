@@ -18,6 +18,7 @@ mod operations;
 mod outcome;
 mod rows;
 pub mod rules;
+mod samples;
 mod scan;
 mod watches;
 
@@ -49,6 +50,7 @@ pub use operations::{
 pub use outcome::{leaves_pending, FileOutcome, RankOutcome};
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
+pub use samples::{read_sample_posts, read_samplers, read_samples};
 pub use scan::{
     rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, NoSink, RequestRow,
     RowSink,

@@ -200,6 +200,9 @@ fn copy_table(
     columns_there: &ColumnsThere,
 ) -> rusqlite::Result<u64> {
     let name = table.name.as_str();
+    if schema::lacks(connection, "source", name)? {
+        return Ok(0);
+    }
     let source = format!("source.{name}");
     let is_shared = SHARED.contains(&name);
     let there: i64 =

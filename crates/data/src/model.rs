@@ -4,6 +4,7 @@ pub mod bounds;
 mod call_name;
 mod rank;
 mod rank_list;
+mod sample;
 mod watch;
 
 use std::iter::Sum;
@@ -18,6 +19,7 @@ use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 pub use call_name::{nonblocking_name, CallName, Completes, Epoch, Mode, Needs, Transfers};
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;
+pub use sample::{SamplePost, SampleRow, SampledThread, Sampler};
 pub use watch::{LetGo, Side, Toucher, Watch, WatchLeftOut, WatchResult, Watcher};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.

@@ -61,7 +61,7 @@ impl CallPathId {
     }
 }
 
-/// A path to an instruction of the run that touched a watched word. It is no call path by which MPI was called, so that it makes
+/// A path to an instruction of the run that touched a watched word, or that a sample was taken at. It is no call path by which MPI was called, so that it makes
 /// no call site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InstructionId(u32);
@@ -99,7 +99,7 @@ pub struct Places {
     pub modules: Vec<Module>,
     /// Those by which something was called.
     pub paths: Vec<CallPath>,
-    /// Instructions that touched watched words, and what they were called from as far as that is certain.
+    /// Instructions that touched watched words, or that samples were taken at, and what they were called from as far as that is certain.
     pub instructions: Vec<CallPath>,
     /// Every pair of a call and a path that there is, and its site.
     uses: FxHashMap<(u32, Option<CallPathId>), SiteId>,
@@ -203,7 +203,8 @@ impl<'p> PlacesOfFile<'p> {
         self.ids?.paths.get(&id).copied()
     }
 
-    /// The instruction of `watch.call_path_id` and `watch.copy_path_id`; `None` when the file does not hold it.
+    /// The instruction of `watch.call_path_id`, `watch.copy_path_id` and `sample.call_path_id`; `None` when the file does not hold
+    /// it.
     pub fn instruction(self, id: i64) -> Option<InstructionId> {
         self.ids?.instructions.get(&id).copied()
     }

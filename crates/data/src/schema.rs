@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::db::rules::{BIG_TABLES, TABLES};
+use crate::db::rules::{BIG_TABLES, LATER_TABLES, TABLES};
 use crate::model::bounds::MOST_ROWS;
 
 /// Made from `schema/tables.def`.
@@ -14,8 +14,17 @@ pub const SCHEMA_SQL: &str = include_str!(concat!(env!("OUT_DIR"), "/generated/s
 pub const VIEWS_SQL: &str = include_str!("../../../schema/views.sql");
 
 /// Tables whose rows are numbered.
-pub const NUMBERED: [&str; 8] =
-    ["thread", "module", "call_path", "communicator", "operation", "call", "request", "watch"];
+pub const NUMBERED: [&str; 9] = [
+    "thread",
+    "module",
+    "call_path",
+    "communicator",
+    "operation",
+    "call",
+    "request",
+    "watch",
+    "sample",
+];
 
 /// Tables that are the same in every file.
 pub const SHARED: [&str; 1] = ["call_name"];
@@ -34,6 +43,7 @@ pub fn target(relation: &str, column: &str) -> Option<usize> {
         (_, "call_path_id" | "completion_call_path_id" | "copy_path_id") => "call_path",
         (_, "communicator_id") => "communicator",
         (_, "module_id") => "module",
+        (_, "sample_id") => "sample",
         _ => return None,
     };
     NUMBERED.iter().position(|name| *name == table)
@@ -55,6 +65,9 @@ impl Offsets {
     pub fn behind(&self, connection: &Connection, schema: &str) -> rusqlite::Result<Offsets> {
         let mut next = Offsets { rank: 0, ..*self };
         for (offset, table) in next.ids.iter_mut().zip(NUMBERED) {
+            if lacks(connection, schema, table)? {
+                continue;
+            }
             let sql = format!("SELECT coalesce(max(id), 0) FROM {schema}.{table}");
             let last: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
             *offset = offset.saturating_add(last.clamp(0, MOST_ROWS));
@@ -69,6 +82,16 @@ impl Offsets {
 
     pub fn with_rank(self, rank: i64) -> Offsets {
         Offsets { rank, ..self }
+    }
+
+    /// All rows of `relation` in the file that is `schema`, as a query; none where the file has no such table.
+    pub fn select(&self, relation: &Relation, schema: &str, there: &ColumnsThere) -> String {
+        let (name, columns) = (&relation.name, relation.column_names());
+        if LATER_TABLES.contains(&name.as_str()) && !there.contains_key(name) {
+            let nothing: Vec<String> = columns.iter().map(|it| format!("NULL AS {it}")).collect();
+            return format!("SELECT {} WHERE 0", nothing.join(", "));
+        }
+        format!("SELECT {} FROM {schema}.{name}", self.select_list(name, &columns, there))
     }
 
     /// The columns of `relation` as a SELECT list that adds the offsets; NULL for those that are not `there`.
@@ -89,6 +112,18 @@ impl Offsets {
         };
         columns.iter().map(one).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Whether a file, `schema` of `connection`, was written before there was such a table.
+///
+/// # Errors
+/// What SQLite says of its schema.
+pub fn lacks(connection: &Connection, schema: &str, table: &str) -> rusqlite::Result<bool> {
+    if !LATER_TABLES.contains(&table) {
+        return Ok(false);
+    }
+    let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM {schema}.sqlite_schema WHERE name = ?1)");
+    connection.query_row(&sql, [table], |row| row.get(0))
 }
 
 /// By table the columns that a file has.

@@ -8,6 +8,7 @@ pub mod loggps;
 #[cfg(test)]
 mod no_names;
 pub mod overlap;
+pub mod profile;
 pub mod progress;
 pub mod reach;
 pub mod reference;

@@ -6,6 +6,7 @@ mod cells;
 pub mod exposure;
 pub mod groups;
 mod later;
+pub mod loops;
 mod measured;
 pub mod request;
 pub mod sampled;
@@ -23,6 +24,7 @@ pub use self::cells::Slices;
 use self::groups::{
     KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
 };
+use self::loops::TestLoop;
 pub use self::measured::Measured;
 use self::sampled::Sampled;
 pub use self::side::EagerLimits;
@@ -69,6 +71,8 @@ pub struct Overlap {
     pub blocking: Blocking,
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingNumbers,
+    /// Ranks that waited in loops of tests, the longest first.
+    pub test_loops: Vec<TestLoop>,
     /// Who was waited for, the longest first.
     pub late_pairs: Vec<LatePair>,
 }
@@ -172,6 +176,7 @@ impl Overlap {
         let mut named = NamedSites::new(trace, measured, names);
         let mut sites = named.sites();
         let mut blocking_sites = named.blocking();
+        let test_loops = loops::rows(trace, measured, &mut named);
         let (site_count, blocking_count) = (sites.len(), blocking_sites.len());
         if options.top > 0 {
             sites.truncate(options.top);
@@ -213,6 +218,7 @@ impl Overlap {
                 site_count: blocking_count,
             },
             polling: BlockingNumbers::from(&polling),
+            test_loops,
             late_pairs: groups::late_pairs(trace, measured),
         }
     }

@@ -35,6 +35,7 @@ use lapscope_measure::injection::Injection;
 use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reference::Reference;
 use lapscope_trace::problem::{Problem, ProblemKind};
+use lapscope_trace::samples::{self, RunSamples};
 use lapscope_trace::stretch::{StretchChoice, Windows};
 use lapscope_trace::sums::aggregate::{Aggregator, FileSums};
 use lapscope_trace::sums::combine::RunSums;
@@ -336,6 +337,17 @@ impl OpenRun {
         let (watches, failed) = watched::read_files(&databases, &known.trace.places, ranks);
         self.read_in_part("what was watched is not read", failed);
         Reach::of_watches(watches, known, &mut self.symbols)
+    }
+
+    /// The samples of these ranks, or of all. They have no moments, so that a stretch has none of them. As
+    /// [`OpenRun::injection`].
+    pub fn samples(&mut self, ranks: &[Rank], places: &Places) -> RunSamples {
+        if self.stretch.is_some() {
+            return RunSamples::default();
+        }
+        let (found, failed) = samples::read_files(&self.census.asked_to_sample(), places, ranks);
+        self.read_in_part("where the program computes is not read", failed);
+        found
     }
 
     /// Has it among the problems that buffers were watched, and that this is not looked at in parts.

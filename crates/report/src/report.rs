@@ -16,8 +16,10 @@ use lapscope_measure::alike::Alike;
 use lapscope_measure::efficiency::{Efficiency, Useful};
 use lapscope_measure::injection::Injection;
 use lapscope_measure::left_over::LeftOver;
+use lapscope_measure::overlap::loops::TestLoop;
 use lapscope_measure::overlap::sums::{BlockingNumbers, OverlapTimes};
 use lapscope_measure::overlap::{self, Overlap, ReferenceNotes};
+use lapscope_measure::profile::Profile;
 use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reference::ReferenceSource;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
@@ -86,6 +88,8 @@ pub struct Report {
     pub buffering_not_known: Option<String>,
     /// What moves while ranks compute, where that was measured and advice was asked for.
     pub progress: Option<MeasuredProgress>,
+    /// Where the program computes; `None`: no samples were taken.
+    pub profile: Option<Profile>,
     /// That it takes too long.
     #[serde(skip)]
     pub is_too_large_to_replay: bool,
@@ -103,6 +107,7 @@ pub struct OverlapSummary {
     pub kinds: Vec<overlap::groups::KindRow>,
     pub blocking: BlockingNumbers,
     pub polling: BlockingNumbers,
+    pub test_loops: Vec<TestLoop>,
 }
 
 /// What only a run that was read request by request tells.
@@ -120,6 +125,7 @@ pub struct InDetail {
     pub buffering: BufferingFinding,
     pub is_too_large_to_replay: bool,
     pub progress: Option<MeasuredProgress>,
+    pub profile: Option<Profile>,
     pub advice: Vec<Advice>,
 }
 
@@ -252,6 +258,7 @@ impl Report {
             buffering_not_known: detail.buffering.not_known,
             is_too_large_to_replay: detail.is_too_large_to_replay,
             progress: detail.progress,
+            profile: detail.profile,
             advice: detail.advice,
         };
         (report, detail.overlap)
@@ -290,6 +297,7 @@ impl OverlapSummary {
             kinds: overlap.kinds.clone(),
             blocking: overlap.blocking.totals,
             polling: overlap.polling,
+            test_loops: overlap.test_loops.clone(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod loggps;
 pub mod overlap;
 pub mod pairs;
 pub mod pending;
+pub mod profile;
 pub mod progress;
 pub mod reach;
 pub mod report;

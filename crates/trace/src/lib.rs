@@ -33,6 +33,7 @@ mod read;
 pub mod roster;
 mod row;
 mod rows;
+pub mod samples;
 pub mod script;
 pub mod starvation;
 pub mod stats;
@@ -76,6 +77,8 @@ pub use threads::Threads;
 
 /// Tests that are further apart than this are looks from within a computation, nanoseconds.
 pub(crate) const WAITING_LOOP: i64 = 20_000;
+/// What is not known of a loop may be one part in so many of it.
+const SMALL_PART: i64 = 10;
 
 /// Between which processes a message goes.
 #[derive(
@@ -174,10 +177,12 @@ impl RankTrace {
         let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
             .map(|test| endpoint.begin + test);
         // it may have had no processor between two of them, as after sched_yield
-        let starved = self.starvation.within(first, call.begin);
-        let apart = (call.begin - first - starved) / (seen.unsuccessful_tests.max(1) as i64);
+        let looped = call.begin - first - self.starvation.within(first, call.begin);
+        let apart = looped / (seen.unsuccessful_tests.max(1) as i64);
         let since_last = call.begin - last - self.starvation.most_within(last, call.begin);
-        (apart <= WAITING_LOOP && since_last <= WAITING_LOOP).then_some(first)
+        // the last of them may itself have moved the message; whatever it was, it is a small part of the loop
+        let is_last = since_last <= WAITING_LOOP || since_last <= looped / SMALL_PART;
+        (apart <= WAITING_LOOP && is_last).then_some(first)
     }
 
     /// Whether all that the rank did is on record, to its MPI_Finalize.

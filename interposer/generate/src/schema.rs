@@ -20,6 +20,8 @@ pub struct SchemaTable {
     /// The primary key, where no column is of the kind `key`.
     pub key: Vec<String>,
     pub is_checked_as_read: bool,
+    /// Files from before it was lack it.
+    pub is_later: bool,
     pub comment: String,
     pub columns: Vec<SchemaColumn>,
     line: usize,
@@ -150,6 +152,7 @@ fn table(text: &str, line: usize) -> Result<SchemaTable, String> {
     for clause in clauses {
         match clause.split_once(' ') {
             Some(("key", columns)) => table.key = columns.split(' ').map(str::to_owned).collect(),
+            _ if clause == "later" => table.is_later = true,
             _ if clause == "checked as read" => table.is_checked_as_read = true,
             _ => return Err(format!("unknown clause {clause}")),
         }
@@ -244,7 +247,7 @@ mod tests {
         table rank, key rank -- a process\n    rank number -- key of `all`\n        others,\n        too\n\
         \x20   ended choice exit|killed -- how\n    clock any text or NULL -- which\n\
         table call, checked as read -- a call\n    id key -- key\n    rank rank -- whose\n\
-        table pair, key call_id at -- two\n    call_id row call -- it\n    at time or NULL -- when\n";
+        table pair, key call_id at, later -- two\n    call_id row call -- it\n    at time or NULL -- when\n";
 
     #[test]
     fn everything_is_read() {
@@ -253,6 +256,7 @@ mod tests {
         let [rank, call, pair] = &schema.tables[..] else { panic!("{schema:?}") };
         assert_eq!((rank.single_key(), call.single_key()), (Some("rank"), Some("id")));
         assert_eq!((pair.single_key(), call.is_checked_as_read), (None, true));
+        assert_eq!([rank, call, pair].map(|table| table.is_later), [false, false, true]);
         let key = &rank.columns[0];
         assert_eq!((key.comment.as_str(), key.more.as_str()), ("key of `all`", "others, too"));
         let clock = &rank.columns[2];

@@ -1,21 +1,15 @@
 #define _GNU_SOURCE
 #include "alarm.h"
 
+#include "../base/cpu_timer.h"
 #include "../base/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
-
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid
-#endif
 
 /* --- perf's event of a thread's running time ---------------------------------------------------------------------- */
 
@@ -66,30 +60,12 @@ static int set_perf(struct alarm *alarm, uint64_t ns)
 
 /* --- the kernel's timer of a thread's CPU time -------------------------------------------------------------------- */
 
-/* From Linux 5.11 on such timers are handled on the way back to the program: before, they could cut a system call
- * short. */
-static int kernel_is_new_enough(void)
-{
-    struct utsname system;
-    int major = 0, minor = 0;
-    return uname(&system) == 0 && sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
-           (major > 5 || (major == 5 && minor >= 11));
-}
-
 static int open_cputime(struct alarm *alarm)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = alarm->signal, .sigev_value.sival_ptr = alarm};
-    event.sigev_notify_thread_id = alarm->owner;
-    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &alarm->timer) != 0)
+    if (!cpu_timer_create(&alarm->timer, alarm->owner, alarm->signal, alarm))
         return 0;
     alarm->clock = ALARM_CPUTIME;
     return 1;
-}
-
-static int set_cputime(struct alarm *alarm, uint64_t ns)
-{
-    struct itimerspec once = {.it_value = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)}};
-    return timer_settime(alarm->timer, 0, &once, NULL) == 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -102,7 +78,7 @@ const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
     if (wanted == ALARM_PERF)
         return "perf_event_open is not allowed here (kernel.perf_event_paranoid above 2, or a container); "
                "LAPSCOPE_INJECT_CLOCK=cputime or LAPSCOPE_INJECT=thread do without it";
-    if (!kernel_is_new_enough())
+    if (!cpu_timer_is_silent())
         return "perf_event_open is not allowed here, and this kernel's timers of CPU time could cut system calls short; "
                "LAPSCOPE_INJECT=thread does without them";
     return open_cputime(alarm) ? NULL : "no timer of CPU time to be had; LAPSCOPE_INJECT=thread does without one";
@@ -122,7 +98,7 @@ int alarm_set(struct alarm *alarm, uint64_t ns)
 {
     int saved_errno = errno;
     int set = alarm->clock == ALARM_PERF      ? set_perf(alarm, ns)
-              : alarm->clock == ALARM_CPUTIME ? set_cputime(alarm, ns)
+              : alarm->clock == ALARM_CPUTIME ? cpu_timer_set(alarm->timer, ns)
                                               : 0;
     errno = saved_errno;
     return set;
@@ -130,12 +106,11 @@ int alarm_set(struct alarm *alarm, uint64_t ns)
 
 void alarm_take_back(struct alarm *alarm)
 {
-    const struct itimerspec never = {.it_value = {0, 0}};
     int saved_errno = errno;
     if (alarm->clock == ALARM_PERF)
         ioctl(alarm->fd, PERF_EVENT_IOC_DISABLE, 0);
     else if (alarm->clock == ALARM_CPUTIME)
-        timer_settime(alarm->timer, 0, &never, NULL);
+        cpu_timer_set(alarm->timer, 0);
     errno = saved_errno;
 }
 

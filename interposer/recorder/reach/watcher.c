@@ -24,7 +24,7 @@ int watcher_open(struct watcher *watcher)
     unsigned hits = config.reach_hits > COPY_HITS ? (unsigned)config.reach_hits : COPY_HITS;
     watcher->points = watcher->active = watcher->batched = 0;
     for (unsigned i = 0; i < POINTS; i++)
-        watcher->watches[i] = (struct watch){.point.fd = -1};
+        watcher->watches[i] = (struct watch){.point.ring.fd = -1};
     while (watcher->points < POINTS && (error = watchpoint_open(&watcher->watches[watcher->points].point, hits)) == 0)
         watcher->points++;
     watcher->send_points = watcher->points / 2;

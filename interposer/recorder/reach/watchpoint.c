@@ -1,23 +1,14 @@
 #define _GNU_SOURCE
 #include "watchpoint.h"
 
-#include "../base/descriptor.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { STACK_BYTES = HIT_STACK_WORDS * 8 };
-
-_Static_assert(offsetof(struct perf_event_mmap_page, data_head) == 1024, "watchpoint_was_hit reads it");
 
 #if defined(__x86_64__)
 #include <asm/perf_regs.h>
@@ -69,59 +60,24 @@ static struct perf_event_attr attributes_of(enum watchpoint_kind kind, const voi
     return attributes;
 }
 
-static size_t ring_bytes(const struct watchpoint *point)
-{
-    const struct perf_event_mmap_page *page = point->ring;
-    return (size_t)(page->data_offset + page->data_size);
-}
-
 int watchpoint_open(struct watchpoint *point, unsigned hits)
 {
     static const uint64_t anywhere __attribute__((aligned(8)));
     struct perf_event_attr attributes = attributes_of(WATCH_WRITES, &anywhere, 8);
-    *point = (struct watchpoint){.fd = -1};
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    fd = descriptor_move(fd);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), data = page;
-    while (data < sample_bytes() * (hits + 1))
-        data *= 2;
-    void *ring = mmap(NULL, page + data, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (ring == MAP_FAILED || ioctl(fd, PERF_EVENT_IOC_ID, &point->id) != 0) {
-        int error = errno;
-        if (ring != MAP_FAILED)
-            munmap(ring, page + data);
-        close(fd);
-        return error;
-    }
-    point->fd = fd;
-    point->ring = ring;
-    return 0;
-}
-
-/* A program that closes what is not its own may have put another file under that number. */
-static int owns_descriptor(const struct watchpoint *point)
-{
-    uint64_t id = 0;
-    return ioctl(point->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == point->id;
+    *point = (struct watchpoint){.is_set = 0};
+    return perf_ring_open(&point->ring, &attributes, 0, sample_bytes() * (hits + 1));
 }
 
 void watchpoint_forget(struct watchpoint *point)
 {
-    if (point->fd >= 0 && owns_descriptor(point))
-        close(point->fd);
-    point->fd = -1;
+    perf_ring_forget(&point->ring);
     point->is_set = 0;
 }
 
 void watchpoint_close(struct watchpoint *point)
 {
-    if (point->fd < 0)
-        return;
     watchpoint_clear(point);
-    munmap(point->ring, ring_bytes(point)); /* it holds the event as the descriptor does */
-    watchpoint_forget(point);
+    perf_ring_close(&point->ring);
 }
 
 /* What is in the ring is of the word watched before. */
@@ -140,19 +96,19 @@ static int enable(struct watchpoint *point, unsigned hits)
     uint64_t each = 1;
     int was_used_up = point->left == 0;
     point->left += more;
-    if (ioctl(point->fd, more ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, more) != 0)
+    if (ioctl(point->ring.fd, more ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, more) != 0)
         return 0;
-    return !was_used_up || ioctl(point->fd, PERF_EVENT_IOC_PERIOD, &each) == 0;
+    return !was_used_up || ioctl(point->ring.fd, PERF_EVENT_IOC_PERIOD, &each) == 0;
 }
 
 int watchpoint_set(struct watchpoint *point, enum watchpoint_kind kind, const void *word, unsigned bytes, unsigned hits)
 {
     struct perf_event_attr attributes = attributes_of(kind, word, bytes);
-    if (point->fd < 0)
+    if (point->ring.fd < 0)
         return 0;
     watchpoint_clear(point);
     point->seen = 0;
-    point->is_set = ioctl(point->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attributes) == 0 && enable(point, hits);
+    point->is_set = ioctl(point->ring.fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attributes) == 0 && enable(point, hits);
     return point->is_set;
 }
 
@@ -160,67 +116,51 @@ void watchpoint_clear(struct watchpoint *point)
 {
     if (!point->is_set)
         return;
-    ioctl(point->fd, PERF_EVENT_IOC_DISABLE, 0);
+    ioctl(point->ring.fd, PERF_EVENT_IOC_DISABLE, 0);
     drop_hits(point);
     point->is_set = 0;
 }
 
-/* Bytes of the ring from `at` on, around its end. */
-static void read_ring(const struct watchpoint *point, uint64_t at, void *to, size_t bytes)
-{
-    const struct perf_event_mmap_page *page = point->ring;
-    const char *data = (const char *)point->ring + page->data_offset;
-    size_t from = (size_t)(at & (page->data_size - 1)), first = (size_t)page->data_size - from;
-    first = bytes < first ? bytes : first;
-    memcpy(to, data + from, first);
-    memcpy((char *)to + first, data, bytes - first);
-}
-
 /* The registers that the sample holds, the stack pointer in front, and what that points to. */
-static void read_state(const struct watchpoint *point, uint64_t at, struct watchpoint_hit *hit)
+static void read_state(const struct perf_ring *ring, uint64_t at, struct watchpoint_hit *hit)
 {
     uint64_t abi, stack_bytes, there, values[HIT_REGISTERS];
     hit->registers = hit->stack_words = 0;
-    read_ring(point, at, &abi, sizeof abi);
+    perf_ring_copy(ring, at, &abi, sizeof abi);
     at += sizeof abi;
     if (abi == PERF_SAMPLE_REGS_ABI_NONE)
         return;
-    read_ring(point, at, values, sizeof values);
+    perf_ring_copy(ring, at, values, sizeof values);
     at += sizeof values;
     hit->value[hit->registers++] = values[STACK_POINTER_AT];
     for (unsigned i = 0; i < HIT_REGISTERS; i++)
         if (i != STACK_POINTER_AT)
             hit->value[hit->registers++] = values[i];
-    read_ring(point, at, &stack_bytes, sizeof stack_bytes);
+    perf_ring_copy(ring, at, &stack_bytes, sizeof stack_bytes);
     at += sizeof stack_bytes;
     if (stack_bytes != STACK_BYTES)
         return;
-    read_ring(point, at, hit->stack, STACK_BYTES);
-    read_ring(point, at + STACK_BYTES, &there, sizeof there);
+    perf_ring_copy(ring, at, hit->stack, STACK_BYTES);
+    perf_ring_copy(ring, at + STACK_BYTES, &there, sizeof there);
     hit->stack_words = (unsigned)(there / 8);
 }
 
 int watchpoint_next(struct watchpoint *point, struct watchpoint_hit *hit)
 {
-    struct perf_event_mmap_page *page = point->ring;
-    uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-    while (point->read < head) {
-        struct sample sample;
-        uint64_t at = point->read;
-        read_ring(point, at, &sample, sizeof sample);
-        if (sample.header.size < sizeof sample.header) /* cannot be */
-            point->read = head;
-        else
-            point->read += sample.header.size;
-        if (sample.header.type == PERF_RECORD_SAMPLE) {
+    struct perf_event_header header;
+    uint64_t at;
+    while (perf_ring_next(&point->ring, &header, &at)) {
+        if (header.type == PERF_RECORD_SAMPLE) {
+            struct sample sample;
+            perf_ring_copy(&point->ring, at, &sample, sizeof sample);
             *hit = (struct watchpoint_hit){.ns = sample.ns, .address = (uintptr_t)sample.ip + STEP};
             if (REGISTERS)
-                read_state(point, at + sizeof sample, hit);
+                read_state(&point->ring, at + sizeof sample, hit);
             point->seen++;
             point->left -= point->left > 0;
         }
-        __atomic_store_n(&page->data_tail, point->read, __ATOMIC_RELEASE);
-        if (sample.header.type == PERF_RECORD_SAMPLE)
+        perf_ring_done(&point->ring);
+        if (header.type == PERF_RECORD_SAMPLE)
             return 1;
     }
     return 0;

@@ -8,6 +8,8 @@
 #ifndef LAPSCOPE_WATCHPOINT_H
 #define LAPSCOPE_WATCHPOINT_H
 
+#include "../base/perf_ring.h"
+
 #include <stdint.h>
 
 enum watchpoint_kind { WATCH_WRITES, WATCH_ANY };
@@ -25,10 +27,7 @@ struct watchpoint_hit {
 };
 
 struct watchpoint {
-    int fd;                  /* -1: not open */
-    uint64_t id;             /* the kernel's, to know the descriptor by */
-    void *ring;
-    uint64_t read;           /* bytes of the ring read so far */
+    struct perf_ring ring;
     unsigned left;           /* hits that the kernel would still take */
     unsigned seen;           /* hits since it was set */
     int is_set;
@@ -49,9 +48,7 @@ void watchpoint_clear(struct watchpoint *point);
 /* Whether something hit since the last watchpoint_next() that returned 0. */
 static inline int watchpoint_was_hit(const struct watchpoint *point)
 {
-    enum { DATA_HEAD = 1024 }; /* of struct perf_event_mmap_page; watchpoint.c asserts it */
-    return point->is_set &&
-           __atomic_load_n((const uint64_t *)((const char *)point->ring + DATA_HEAD), __ATOMIC_ACQUIRE) != point->read;
+    return point->is_set && perf_ring_has_more(&point->ring);
 }
 
 /* The next hit, in the order of time; 0 when there is none. */

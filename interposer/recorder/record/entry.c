@@ -59,6 +59,8 @@ static void thread_ended(void *value)
         thread_hooks.thread_ended(t->injector);
     if (t->reach)
         reach_hooks.thread_ended(t->reach);
+    if (t->profile)
+        profile_hooks.thread_ended(t->profile);
     pthread_mutex_lock(&lock);
     sample_thread_ended(t);
     t->next_ended = ended;
@@ -87,6 +89,8 @@ static struct thread *take_over(void)
         meter_take_over(t->meter);
     if (t->reach)
         reach_hooks.taken_over(t->reach);
+    if (t->profile)
+        profile_hooks.taken_over(t->profile);
     return t;
 }
 
@@ -100,6 +104,7 @@ static struct thread *new_thread(void)
     t->meter = meter_create();
     t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
     t->reach = reach_hooks.first_call ? reach_hooks.first_call(t) : NULL;
+    t->profile = profile_hooks.first_call ? profile_hooks.first_call(t) : NULL;
     t->ends_slowly = t->meter || t->reach ? ENDS_WITH_MORE : 0;
     t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
     if (!t->callsites || !open_spool(t))
@@ -149,6 +154,8 @@ struct thread *thread_step_aside(void)
 
 uint64_t thread_stamp_begin(struct thread *t)
 {
+    if (t->profile)
+        profile_hooks.enter(t->profile);
     if (t->reach)
         reach_hooks.enter(t->reach);
     if (t->injector)
@@ -167,5 +174,7 @@ uint64_t thread_stamp_end(struct thread *t)
         thread_hooks.leave(t->injector);
     if (t->reach)
         reach_hooks.leave(t->reach);
+    if (t->profile)
+        profile_hooks.leave(t->profile);
     return now;
 }

@@ -26,8 +26,7 @@ int tally_init(struct thread *t)
     return t->tally_chunk != NULL;
 }
 
-/* A fresh place in the spool; NULL when there is none. */
-static struct spool_tally *new_place(struct thread *t)
+struct spool_tally *tally_new_place(struct thread *t)
 {
     uint32_t places = (uint32_t)((t->tally_chunk->bytes - sizeof *t->tally_chunk) / sizeof(struct spool_tally));
     if (t->tally_used == places) {
@@ -44,7 +43,7 @@ static struct spool_tally *new_place(struct thread *t)
 static struct tally_entry *new_entry(struct thread *t, const struct tally_key *key, uint64_t hash)
 {
     struct tally_entry *entry = arena_alloc(sizeof *entry);
-    struct spool_tally *tally = entry ? new_place(t) : NULL;
+    struct spool_tally *tally = entry ? tally_new_place(t) : NULL;
     if (!tally)
         return NULL;
     *entry = (struct tally_entry){hash, *key, tally};

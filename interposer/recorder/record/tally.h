@@ -20,6 +20,9 @@ static inline uint64_t size_floor(uint64_t bytes)
     return bytes ? (uint64_t)1 << (size_class_of(bytes) - 1) : 0;
 }
 
+/* A fresh place in the spool, which is in use once its first 16 bits are not 0; NULL when there is none. */
+struct spool_tally *tally_new_place(struct thread *t);
+
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
 
 /* The sums of what has no row. `last` remembers them for the next time; it belongs to the same thread and path. */

@@ -14,6 +14,7 @@ struct thread *threads[MAX_THREADS] HIDDEN;
 unsigned thread_count HIDDEN;
 struct thread_hooks thread_hooks HIDDEN;
 struct reach_hooks reach_hooks HIDDEN;
+struct profile_hooks profile_hooks HIDDEN;
 __thread struct thread *current_thread HIDDEN;
 
 void *thread_scratch(struct thread *t, uint64_t bytes)

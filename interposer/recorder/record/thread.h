@@ -17,6 +17,7 @@ enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
 struct meter;
 struct injector;
 struct reach;
+struct profile;
 struct span;
 struct operation;
 struct callsite_cache;
@@ -49,6 +50,7 @@ struct thread {
     struct meter *meter;                   /* NULL: nothing but time is measured */
     struct injector *injector;             /* NULL: nothing is injected */
     struct reach *reach;                   /* NULL: no buffers are watched */
+    struct profile *profile;               /* NULL: no samples are taken */
     int ends_slowly;                       /* the end of a request concerns more than its record: ENDS_WITH_ */
     uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
     struct spool_thread_state *state;      /* in the spool */
@@ -128,6 +130,17 @@ struct reach_hooks {
 };
 
 extern struct reach_hooks reach_hooks;
+
+/* What taking samples does, where it is asked for; all NULL otherwise. It is told of threads and of real calls likewise. */
+struct profile_hooks {
+    struct profile *(*first_call)(struct thread *t);
+    void (*thread_ended)(struct profile *profile);
+    void (*taken_over)(struct profile *profile);
+    void (*enter)(struct profile *profile);
+    void (*leave)(struct profile *profile);
+};
+
+extern struct profile_hooks profile_hooks;
 
 /* At least `bytes` of scratch, contents undefined; NULL when there is no memory. */
 void *thread_scratch(struct thread *t, uint64_t bytes);

@@ -407,29 +407,13 @@ static void take_live(struct conversion *c, const struct spool_part *part)
             spool_file_damaged(c->file, &live[i]);
 }
 
-static int tally_is_sound(const struct spool_tally *tally)
-{
-    if (tally->call_plus_1 > CALL_COUNT)
-        return 0;
-    if (tally->reason == SPOOL_TALLY_INJECTION) {
-        const struct spool_injection *injection = (const struct spool_injection *)tally;
-        return injection->requests <= SPOOL_MOST && injection->tests <= SPOOL_MOST && injection->found <= SPOOL_MOST;
-    }
-    return tally->size_class <= 64 && tally->count <= SPOOL_MOST && tally->bytes <= SPOOL_MOST_BYTES;
-}
-
 static void take_tally(struct conversion *c, const struct spool_part *part)
 {
     size_t count;
     const struct spool_tally *tally = spool_tally_entries(part, &count);
-    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables->failed; i++) {
-        if (!tally_is_sound(&tally[i]))
+    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables->failed; i++)
+        if (!store_entry(c->tables, &c->definitions, part->thread + 1u, &tally[i]))
             spool_file_damaged(c->file, &tally[i]);
-        else if (tally[i].reason == SPOOL_TALLY_INJECTION)
-            store_injection(c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
-        else
-            store_tally(c->tables, &c->definitions, part->thread + 1u, &tally[i]);
-    }
 }
 
 static void take_rest(struct conversion *c)

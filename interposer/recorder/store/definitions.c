@@ -97,6 +97,12 @@ static void store_watcher(struct store_tables *tables, const struct meta_definit
     store_sums(tables, STORE_WATCHER, meta, FIELDS, 1U << WORDS | 1U << SPENT);
 }
 
+static void store_sampler(struct store_tables *tables, const struct meta_definition *meta)
+{
+    enum { PROBLEM, BY_SIGNAL, RATE, OTHERS, LOST, LEFT_OUT, FIELDS };
+    store_sums(tables, STORE_SAMPLER, meta, FIELDS, ~0U);
+}
+
 static void store_watch_left_out(struct store_tables *tables, const struct meta_definition *meta, const char *reason, size_t bytes)
 {
     int64_t buffers = field_number((const char *)meta->value, meta->head.value_bytes);
@@ -138,6 +144,10 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
     }
     if (spool_meta_is(meta, "watcher")) {
         store_watcher(tables, meta);
+        return;
+    }
+    if (spool_meta_is(meta, "sampler")) {
+        store_sampler(tables, meta);
         return;
     }
     if ((name = spool_meta_behind(meta, "left_out.", &name_bytes))) {

@@ -47,6 +47,9 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_INJECTION] = INSERT(injection),
     [STORE_WATCHER] = REPLACE(watcher),
     [STORE_WATCH_LEFT_OUT] = REPLACE(watch_left_out),
+    [STORE_SAMPLER] = REPLACE(sampler),
+    [STORE_SAMPLE] = INSERT(sample),
+    [STORE_SAMPLE_POST] = INSERT(sample_post),
     [STORE_DETAIL] = INSERT(detail),
     [STORE_LEFT_OUT] = INSERT(left_out),
     [STORE_OPEN_WAIT] = INSERT(open_wait),
@@ -199,8 +202,8 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
-                 const struct spool_tally *tally)
+static void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                        const struct spool_tally *tally)
 {
     store_integer(tables, STORE_TALLY, COLUMN_TALLY_RANK, tables->rank);
     store_integer(tables, STORE_TALLY, COLUMN_TALLY_THREAD_ID, tables->base.thread + thread);
@@ -219,8 +222,8 @@ void store_tally(struct store_tables *tables, const struct spool_definitions *de
     store_run(tables, STORE_TALLY);
 }
 
-void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
-                     const struct spool_injection *injection)
+static void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                            const struct spool_injection *injection)
 {
     int has_path = spool_has_path(definitions, injection->path);
     store_integers(tables, STORE_INJECTION,
@@ -231,6 +234,59 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
                                spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
                                spool_ns(definitions, injection->interrupt_ticks)},
                    13, 3);
+}
+
+static int sample_is_sound(const struct spool_definitions *definitions, const struct spool_sample *sample)
+{
+    for (int i = 0; i < SPOOL_SAMPLE_POSTS; i++)
+        if (sample->post_calls_plus_1[i] > CALL_COUNT)
+            return 0;
+    return sample->thread <= SPOOL_SAMPLED_OTHER && spool_has_path(definitions, sample->path) && sample->count <= SPOOL_MOST;
+}
+
+static int store_sample(struct store_tables *tables, const struct spool_definitions *definitions, const struct spool_sample *sample)
+{
+    if (!sample_is_sound(definitions, sample))
+        return 0;
+    int64_t id = ++tables->last_sample;
+    store_integer(tables, STORE_SAMPLE, COLUMN_SAMPLE_ID, id);
+    store_integer(tables, STORE_SAMPLE, COLUMN_SAMPLE_RANK, tables->rank);
+    store_words(tables, STORE_SAMPLE, COLUMN_SAMPLE_THREAD, sample->thread == SPOOL_SAMPLED_CALLER ? "caller" : "other");
+    store_integer(tables, STORE_SAMPLE, COLUMN_SAMPLE_CALL_PATH_ID, tables->base.path + sample->path);
+    store_integer(tables, STORE_SAMPLE, COLUMN_SAMPLE_COUNT, (int64_t)sample->count);
+    store_run(tables, STORE_SAMPLE);
+    for (int i = 0; i < SPOOL_SAMPLE_POSTS && sample->post_calls_plus_1[i]; i++) {
+        int has_path = spool_has_path(definitions, sample->post_paths[i]);
+        store_integers(tables, STORE_SAMPLE_POST,
+                       (int64_t[]){id, sample->post_calls_plus_1[i] - 1, has_path ? tables->base.path + sample->post_paths[i] : -1},
+                       3, 2);
+    }
+    return 1;
+}
+
+static int tally_is_sound(const struct spool_tally *tally)
+{
+    if (tally->call_plus_1 > CALL_COUNT)
+        return 0;
+    if (tally->reason == SPOOL_TALLY_INJECTION) {
+        const struct spool_injection *injection = (const struct spool_injection *)tally;
+        return injection->requests <= SPOOL_MOST && injection->tests <= SPOOL_MOST && injection->found <= SPOOL_MOST;
+    }
+    return tally->size_class <= 64 && tally->count <= SPOOL_MOST && tally->bytes <= SPOOL_MOST_BYTES;
+}
+
+int store_entry(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                const struct spool_tally *tally)
+{
+    if (tally->reason == SPOOL_TALLY_SAMPLE)
+        return store_sample(tables, definitions, (const struct spool_sample *)tally);
+    if (!tally_is_sound(tally))
+        return 0;
+    if (tally->reason == SPOOL_TALLY_INJECTION)
+        store_injection(tables, definitions, thread, (const struct spool_injection *)tally);
+    else
+        store_tally(tables, definitions, thread, tally);
+    return 1;
 }
 
 static int watch_is_sound(const struct spool_definitions *definitions, const struct spool_watch *watch)

@@ -17,7 +17,7 @@ enum store_statement {
     STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_TESTED,
     STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_COPIED_SENDS, STORE_INJECTOR, STORE_AUTOMATIC, STORE_INJECTION,
-    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_STATEMENTS
+    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_SAMPLER, STORE_SAMPLE, STORE_SAMPLE_POST, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_STATEMENTS
 };
 
 /* What the ranks that are in the database already have used of its ids. */
@@ -34,7 +34,7 @@ struct store_tables {
     struct store_base base;
     int failed;               /* SQLite's code of the first failure */
     char trouble[160];        /* what SQLite said of it */
-    int64_t last_operation;
+    int64_t last_operation, last_sample;
     struct store_batch *call_batch, *request_batch, *call_counter_batch, *request_counter_batch;
     struct id_table call_operations, request_operations, pending_operations; /* spool id to row id */
 };
@@ -91,10 +91,9 @@ void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, 
 int store_watch(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                 const struct spool_watch *watch);
 
-void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
-                 const struct spool_tally *tally);
-void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
-                     const struct spool_injection *injection);
+/* A row of what an entry of a TALLY chunk is; returns 0 when it speaks of what the spool does not define, or cannot be. */
+int store_entry(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                const struct spool_tally *tally);
 void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row);
 
 #endif

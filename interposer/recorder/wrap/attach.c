@@ -4,6 +4,7 @@
 #include "../base/mpi_api.h"
 #include "../base/process.h"
 #include "../inject/inject.h"
+#include "../profile/sampler.h"
 #include "../record/callsite.h"
 #include "recorder.h"
 #include "substitutes.h"
@@ -17,6 +18,12 @@ static void *const wrappers[FUNCTION_COUNT] = {
 #undef SYMBOL
 };
 #pragma GCC visibility pop
+
+static void mask_changes(int how, const sigset_t *set)
+{
+    inject_mask_changes(how, set);
+    sampler_mask_changes(how, set);
+}
 
 __attribute__((visibility("default"))) void *const *lapscope_attach(const struct lapscope_host *host)
 {
@@ -39,6 +46,6 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
     callsite_configure();
     substitutes_install(host->substitutes);
     *host->exit_hook = recorder_left;
-    *host->mask_hook = inject_mask_changes;
+    *host->mask_hook = mask_changes;
     return wrappers;
 }

@@ -3,6 +3,7 @@
 
 #include "../base/own_stack.h"
 #include "../inject/inject.h"
+#include "../profile/profile.h"
 #include "../record/processor.h"
 #include "../record/sample.h"
 #include "../sends/sends.h"
@@ -35,6 +36,7 @@ static int begins(struct start *start)
         return 0;
     *start = (struct start){.pair = clock_pair(), .unix_ns = (int64_t)clock_nanoseconds(CLOCK_REALTIME)};
     start->begin = start->pair.ticks;
+    profile_before_start();
     return 1;
 }
 
@@ -388,6 +390,7 @@ static void begin_finalize(struct span *span, struct thread *t, struct caller ca
 {
     inject_stop(t);
     reach_stop(t);
+    profile_stop(t);
     processor_define(t);
     sample_end(t);
     span_begin(span, t, CALL_MPI_Finalize, caller, NULL);

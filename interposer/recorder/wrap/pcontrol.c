@@ -15,8 +15,11 @@ static inline ALWAYS_INLINE struct thread *begin_control(int level, uintptr_t ar
 {
     if (recorder_state == RECORDER_OFF)
         return NULL;
+    int was_paused = recorder_state == RECORDER_PAUSED;
     recorder_state = level == 0 ? RECORDER_PAUSED : RECORDER_ON;
     struct thread *t = enter(); /* to the end of the real call: Fortran's calls C's in MPICH, which is not to mark it again */
+    if (t && t->profile) /* samples of a pause count as those within a call */
+        (was_paused ? profile_hooks.leave : profile_hooks.enter)(t->profile);
     if (t)
         mark(t, level, argument);
     return t;

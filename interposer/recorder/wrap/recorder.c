@@ -8,6 +8,7 @@
 #include "../base/own_stack.h"
 #include "../base/rundir.h"
 #include "../inject/inject.h"
+#include "../profile/profile.h"
 #include "../reach/reach.h"
 #include "../sends/sends.h"
 #include "../record/callsite.h"
@@ -204,6 +205,7 @@ void recorder_know_world(void)
     sends_start_record(t, text_hash(dir.job.identity, strlen(dir.job.identity)));
     inject_start(t, dir.job.identity, run_directory);
     reach_start(t);
+    profile_start(t);
 }
 
 void recorder_all_ended(uint64_t began)
@@ -289,6 +291,7 @@ static void stop(void *argument)
     watchdog_end();
     inject_abandon();
     reach_abandon();
+    profile_abandon();
     spool_finish(end);
     struct held held;
     held_begin(&held);

@@ -97,6 +97,12 @@ fn rows_with_watches() {
     check(&[Mode::Reach], share!(1, pairs(|mpis| vec![1, 1 + mpis / 2])));
 }
 
+/// Every program under two MPIs with samples taken of it, by each of the ways.
+#[test]
+fn rows_with_samples() {
+    check(&[Mode::Sample], share!(2, pairs(|mpis| vec![0, mpis / 2])));
+}
+
 /// Every program under every MPI with their sends copied.
 #[test]
 fn rows_with_copied_sends() {

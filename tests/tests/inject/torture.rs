@@ -21,7 +21,9 @@ const REFUSED: &[(&str, &str)] =
 /// Everything under the MPIs of Debian, by turns with the other clock; under the others each program in one mode or two.
 fn modes(program: usize, mpi: usize, is_of_debian: bool) -> &'static [Mode] {
     match ((program + mpi) % 4, is_of_debian) {
-        (0 | 2, true) => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::Reach],
+        (0, true) => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::Reach, Mode::Sample],
+        (2, true) => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::SampleBySignal],
+        (1, true) => &[Mode::Calls, Mode::Timer, Mode::ReachAndTimer, Mode::SampleAndTimer],
         (_, true) => &[Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer, Mode::Sends],
         (0, _) => &[Mode::Timer],
         (1, _) => &[Mode::Reach],
@@ -36,11 +38,17 @@ fn wrong(run: &Run, injected: &Injected) -> Option<String> {
     let calls_no_clock = run.program == "clock" && run.mpi.name == "intel";
     let refused = REFUSED.iter().find(|(program, _)| *program == run.program && !calls_no_clock);
     let fits = match (run.mode, refused) {
-        (Some(Mode::Off | Mode::Reach | Mode::Sends), _) => {
+        (Some(mode), _) if !mode.injects() => {
             injected.problems.iter().all(|problem| problem == "none")
         }
         (
-            Some(Mode::Timer | Mode::CpuTime | Mode::ReachAndTimer | Mode::SendsAndTimer),
+            Some(
+                Mode::Timer
+                | Mode::CpuTime
+                | Mode::ReachAndTimer
+                | Mode::SendsAndTimer
+                | Mode::SampleAndTimer,
+            ),
             Some((_, word)),
         ) => {
             injected.problems.len() == 2
@@ -59,8 +67,8 @@ fn wrong(run: &Run, injected: &Injected) -> Option<String> {
 #[derive(Default)]
 struct Findings {
     found: Vec<String>,
-    /// Runs, the tests that were injected in them and the words that were watched, by MPI and mode.
-    made: BTreeMap<(&'static str, Mode), (u32, u64, u64)>,
+    /// Runs, the tests that were injected in them, the words that were watched and the samples, by MPI and mode.
+    made: BTreeMap<(&'static str, Mode), (u32, u64, u64, u64)>,
 }
 
 impl Findings {
@@ -72,7 +80,8 @@ impl Findings {
                 // of a share a mode may have one short run under an MPI, in which no test falls
                 let mpi = if share::is_all() { run.mpi.name } else { "all MPIs" };
                 let sum = self.made.entry((mpi, mode)).or_default();
-                *sum = (sum.0 + 1, sum.1 + injected.tests, sum.2 + injected.watches);
+                let (watches, samples) = (sum.2 + injected.watches, sum.3 + injected.samples);
+                *sum = (sum.0 + 1, sum.1 + injected.tests, watches, samples);
                 self.found.extend(wrong(run, &injected));
             }
         }
@@ -80,12 +89,14 @@ impl Findings {
 
     /// Nothing was changed, and tests were injected under every MPI in every mode, and words watched where they can be.
     fn assert(&mut self) {
-        for ((mpi, mode), (runs, tests, watches)) in &self.made {
-            let line =
-                format!("{mpi}, {mode:?}: {runs} runs, {tests} tests injected, {watches} watches");
+        for ((mpi, mode), (runs, tests, watches, samples)) in &self.made {
+            let line = format!(
+                "{mpi}, {mode:?}: {runs} runs, {tests} tests injected, {watches} watches, {samples} samples"
+            );
             eprintln!("{line}");
             let watched = mode.watches() && watchpoints::are_there();
-            if (*tests > 0) != mode.injects() || (*watches > 0) != watched {
+            let is_as_asked = (*tests > 0) == mode.injects() && (*samples > 0) == mode.samples();
+            if !is_as_asked || (*watches > 0) != watched {
                 self.found.push(line);
             }
         }
@@ -173,6 +184,27 @@ fn all_in_full() {
 #[ignore = "ten minutes"]
 fn watched_in_full() {
     torture(cases(&programs(), |_, _, _| &[Mode::Reach, Mode::ReachAndTimer]));
+}
+
+#[test]
+#[ignore = "ten minutes"]
+fn sampled_in_full() {
+    const MODES: &[Mode] = &[Mode::Sample, Mode::SampleBySignal, Mode::SampleAndTimer];
+    torture(cases(&programs(), |_, _, _| MODES));
+}
+
+/// Programs with signals, timers and stacks of their own, and system calls that are not to be cut short, while a signal takes samples.
+#[test]
+fn sampled_by_signal() {
+    let mut findings = Findings::default();
+    for (turn, program) in ["signals", "eintr", "sigwait", "stacks"].into_iter().enumerate() {
+        for mpi in share!(turn, mpi::debian()) {
+            let run = |mode| Run::new(mpi, program, mode).rounds(FEW);
+            let bare = run(None).bare().expect("no program in Fortran");
+            findings.check(&run(Some(Mode::SampleBySignal)), &bare);
+        }
+    }
+    findings.assert();
 }
 
 /// An allocator that is known by no name, which notices when it is entered from within itself.

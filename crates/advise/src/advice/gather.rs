@@ -10,6 +10,8 @@
 //!   computed for most of that time, tests there would do as well: the advice says so, and `tune` counts its time among
 //!   what injection may win.
 
+mod posts;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -366,7 +368,9 @@ impl<'a> Gatherer<'a> {
         let sums = self.gathered.findings.entry(booking.finding).or_default();
         let total = booking.parts.total();
         sums.parts += booking.parts;
-        if self.trace.call_of(waited_for.half.operation).is_standard_send() {
+        if posts::is_of(&waited_for.half) {
+            sums.in_posts = sums.in_posts.saturating_add(total);
+        } else if self.trace.call_of(waited_for.half.operation).is_standard_send() {
             sums.standard_sends = sums.standard_sends.saturating_add(total);
         }
         sums.add_bounds(booking.bounds(waited_for));
@@ -402,34 +406,6 @@ impl<'a> Gatherer<'a> {
         sums.transfer += waited_for.transfer;
         sums.transfers += u64::from(waited_for.transfer > 0);
         sums.collective |= waited_for.half.operation.direction == Direction::Collective;
-    }
-
-    fn add_posts(&mut self) {
-        let rank = &self.trace.ranks[self.rank];
-        let mut by_operation = vec![(0i64, 0u64); rank.operations.len()];
-        for (index, endpoint) in rank.endpoints.iter().enumerate() {
-            if !self.trace.is_endpoint_counted(self.rank, index) {
-                continue;
-            }
-            let (ns, calls) = &mut by_operation[endpoint.operation as usize];
-            *ns += endpoint.post.or_zero();
-            *calls += 1;
-        }
-        for (operation, (ns, calls)) in rank.operations.iter().zip(by_operation) {
-            if !operation.is_request || calls == 0 {
-                continue;
-            }
-            let site = operation.site;
-            let sums = self.gathered.findings.entry(Finding::Posts(site)).or_default();
-            sums.posting += ns;
-            sums.calls += calls;
-            sums.bytes = join_ranges(sums.bytes, Some((operation.bytes.0, operation.bytes.0)));
-            *sums.waiting.entry(site).or_default() += ns;
-            *sums.ranks.entry(self.rank as u32).or_default() += ns;
-            *sums.change_ranks.entry(self.rank as u32).or_default() += ns;
-            sums.collective |= operation.direction == Direction::Collective;
-            sums.sends |= operation.direction == Direction::Send;
-        }
     }
 
     fn call_site(&self, rank: usize, call: u32) -> SiteId {

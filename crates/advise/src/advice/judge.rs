@@ -15,10 +15,11 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite, Cure,
-    Limit, OrCopy, OrTest, UnevenAdvice,
+    profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite,
+    Cure, Limit, OrCopy, OrTest, UnevenAdvice,
 };
-use lapscope_data::model::{Nanos, Rank};
+use crate::starved::crowded_first;
+use lapscope_data::model::{Nanos, Rank, RankInfo};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 use lapscope_measure::overlap::exposure::Exposure;
@@ -51,7 +52,9 @@ impl Gathered {
             waits.sort_unstable();
         }
         let origins = Chains::new(&self.waits).origins();
-        let mut judge = Judge { trace, setting, run_time, names, origins };
+        let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
+        let crowded = crowded_first(&infos);
+        let mut judge = Judge { trace, setting, run_time, names, origins, crowded };
         let judged = Moves(setting.reach).take(judge_findings(&self, setting.limits));
         let pieces = merge(judged, &trace.places, judge.names);
         let least =
@@ -68,6 +71,7 @@ impl Gathered {
                 .then(a.cure.cmp(&b.cure))
         });
         uneven::say_once(&mut advice);
+        profile::say_how(&mut advice, setting.samples);
         advice
     }
 }
@@ -87,6 +91,11 @@ impl Sums {
     /// Whether most of these waits are for sends that may go from copies.
     fn may_be_copied(&self) -> bool {
         self.time() > 0 && self.standard_sends.saturating_mul(2) >= self.time()
+    }
+
+    /// Whether most of it was waited in calls that post, which a replay takes for their own time.
+    fn is_in_posts(&self) -> bool {
+        self.time() > 0 && self.in_posts.saturating_mul(2) >= self.time()
     }
 
     /// Behind what most of these waits could come, though that overlaps little of them.
@@ -130,6 +139,9 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
                     judged.add_pair((own, partner), late, waiting);
                     if sums.may_be_copied() {
                         judged.standard_sends += late.ns;
+                    }
+                    if sums.is_in_posts() {
+                        judged.in_posts += late.ns;
                     }
                     if let Some(behind) = sums.wait_behind() {
                         *judged.behind.entry(behind).or_default() += late.ns;
@@ -202,6 +214,8 @@ struct Judge<'a> {
     names: &'a mut dyn NameFrames,
     /// Where waits began, by the call that waited, as it is in the trace.
     origins: BTreeMap<SiteId, BTreeMap<Origin, i64>>,
+    /// Ranks share processors: what to say first where their work is called uneven.
+    crowded: Option<String>,
 }
 
 impl Judge<'_> {
@@ -230,7 +244,7 @@ impl Judge<'_> {
         let changed = most_of(&sums.change_ranks);
         let is_threaded = |&rank: &u32| self.trace.ranks[rank as usize].threads.count() > 1;
         let threaded = !waiting_ranks.is_empty() && waiting_ranks.iter().all(is_threaded);
-        let replay = self.setting.replayed.for_cure(cure);
+        let replay = self.setting.replayed.for_cure(cure).filter(|_| !sums.is_in_posts());
         let mut advice = Advice {
             cure,
             helps: cure.helps(),
@@ -251,6 +265,7 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            computes: None,
             uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
@@ -269,11 +284,22 @@ impl Judge<'_> {
             of_reach.unwrap_or_else(|| words::sentence(&advice, sums.collective, self.setting));
         advice.sentence += &moves.beside(finding, &sums.late_posts).unwrap_or_default();
         advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
+        if let Some(crowded) = self.crowded.as_ref().filter(|_| advice.says_uneven_work()) {
+            advice.headline = format!("{crowded} {}", advice.headline);
+            advice.sentence = format!("{crowded} {}", advice.sentence);
+        }
         let is_copied = sums.may_be_copied() && waits_for_receivers(cure) && !self.copies_sends();
         advice.or_copy = is_copied.then(|| OrCopy {
             bytes: advice.evidence.max_bytes,
             sentence: words::or_copy(advice.evidence.max_bytes),
         });
+        // of another cure it is others that would test, wherever they are
+        let (posts, ranks) = match (cure, sums.test_instead()) {
+            (Cure::Test, _) => (sums.posts.keys().copied().collect(), &advice.change_ranks[..]),
+            (_, region) => (region.map(|(post, _)| post).into_iter().collect::<Vec<_>>(), &[][..]),
+        };
+        let (samples, places) = (self.setting.samples, &self.trace.places);
+        advice.computes = profile::while_posted(samples, &posts, ranks, places, self.names);
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,

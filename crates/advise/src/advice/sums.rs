@@ -36,6 +36,8 @@ pub(super) struct Sums {
     pub transfers: u64,
     /// The part of the time in standard sends, which may go from copies.
     pub standard_sends: i64,
+    /// The part of it in calls that post.
+    pub in_posts: i64,
     /// Some of it is of collectives.
     pub collective: bool,
     /// Whether posts send.
@@ -78,6 +80,7 @@ impl Sums {
         self.transfer += other.transfer;
         self.transfers += other.transfers;
         self.standard_sends = self.standard_sends.saturating_add(other.standard_sends);
+        self.in_posts = self.in_posts.saturating_add(other.in_posts);
         self.collective |= other.collective;
         self.sends |= other.sends;
         for (pair, late) in other.pairs {
@@ -98,6 +101,7 @@ impl Sums {
         self.bounds = (part(self.bounds.0), part(self.bounds.1));
         self.posting = part(self.posting);
         self.standard_sends = part(self.standard_sends);
+        self.in_posts = part(self.in_posts);
         let by_site = [&mut self.waiting, &mut self.posts, &mut self.behind, &mut self.late_posts];
         by_site.into_iter().flat_map(BTreeMap::values_mut).for_each(|ns| *ns = part(*ns));
         self.or_test.values_mut().for_each(|ns| *ns = part(*ns));

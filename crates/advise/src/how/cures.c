@@ -3,7 +3,7 @@
 MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
 MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]);
 for (int block = 0; block < blocks; block++)
-    compute(block);
+    compute(block); @line
 MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* @wait */
 /* == test: after */
 /* @post */
@@ -11,7 +11,7 @@ MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
 MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]);
 double last = MPI_Wtime();
 for (int block = 0; block < blocks; block++) {
-    compute(block);
+    compute(block); @line
     if (MPI_Wtime() - last > @interval) {
         int done;
         MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);

@@ -3,7 +3,7 @@
 call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
 call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
 do block = 1, blocks
-  call compute(block)
+  call compute(block) @line
 end do
 call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr) ! @wait
 ! == test: after
@@ -12,7 +12,7 @@ call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ie
 call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
 last = MPI_Wtime()
 do block = 1, blocks
-  call compute(block)
+  call compute(block) @line
   if (MPI_Wtime() - last > @interval) then
     call MPI_Testall(2, requests, done, MPI_STATUSES_IGNORE, ierr)
     last = MPI_Wtime()

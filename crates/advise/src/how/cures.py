@@ -2,14 +2,14 @@
 # @post
 requests = [comm.Irecv(into, peer, tag), comm.Isend(out, peer, tag)]
 for block in range(blocks):
-    compute(block)
+    compute(block) @line
 MPI.Request.Waitall(requests)  # @wait
 # == test: after
 # @post
 requests = [comm.Irecv(into, peer, tag), comm.Isend(out, peer, tag)]
 last = MPI.Wtime()
 for block in range(blocks):
-    compute(block)
+    compute(block) @line
     if MPI.Wtime() - last > @interval:
         MPI.Request.Testall(requests)
         last = MPI.Wtime()

@@ -48,8 +48,7 @@ mod tests {
 
     #[test]
     fn lines_are_broken_behind_commas_and_comments_stand_alone() {
-        let long =
-            format!("  call MPI_Irecv({}, ierr) ! wait here", ["argument"; 8].join(", "));
+        let long = format!("  call MPI_Irecv({}, ierr) ! wait here", ["argument"; 8].join(", "));
         let fixed = rewrite(&long);
         let lines: Vec<&str> = fixed.lines().collect();
         assert_eq!(lines[0], "! wait here");

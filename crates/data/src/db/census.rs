@@ -1,13 +1,14 @@
 //! What is in the files of a run, before any of them is read at length: which can be believed, and whose they are.
 //!
 //! Whatever else is wanted of every file is taken along while it is open ([`Census::take_with`]). Files in which nobody
-//! was asked to inject or to watch are not opened for that again.
+//! was asked to inject, to watch or to take samples are not opened for that again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Row;
 
+use super::samples::was_asked_to_sample;
 use super::{check, rows_to_scan, side_by_side, Database, DbError, FileDefinitions};
 use crate::model::{Rank, RankInfo};
 
@@ -29,12 +30,16 @@ pub struct Census {
 struct RankTasks {
     to_inject: bool,
     to_watch: bool,
+    to_sample: bool,
 }
 
 impl RankTasks {
     fn read(database: &Database) -> rusqlite::Result<RankTasks> {
         let sql = "SELECT EXISTS (SELECT 1 FROM injector), EXISTS (SELECT 1 FROM watcher)";
-        let read = |row: &Row<'_>| Ok(RankTasks { to_inject: row.get(0)?, to_watch: row.get(1)? });
+        let to_sample = was_asked_to_sample(database)?;
+        let read = |row: &Row<'_>| {
+            Ok(RankTasks { to_inject: row.get(0)?, to_watch: row.get(1)?, to_sample })
+        };
         database.connection.query_row(sql, [], read)
     }
 }
@@ -104,6 +109,11 @@ impl Census {
     /// Files in which a rank was asked to watch buffers.
     pub fn asked_to_watch(&self) -> Vec<PathBuf> {
         self.files_that(|asked| asked.to_watch)
+    }
+
+    /// Files in which a rank was asked to take samples.
+    pub fn asked_to_sample(&self) -> Vec<PathBuf> {
+        self.files_that(|asked| asked.to_sample)
     }
 
     fn files_that(&self, was_asked: impl Fn(&RankTasks) -> bool) -> Vec<PathBuf> {

@@ -61,16 +61,16 @@ pub fn open_together(
     Ok(Together { connection, left_out, incomplete: Vec::new(), _copy: goes_with })
 }
 
-/// Tables to which columns came after the file was written stand behind views that have them, with NULL.
+/// Tables that came after the file was written, or to which columns came, stand behind views that have them: without rows, with NULL.
 fn add_missing_columns(connection: &Connection) -> rusqlite::Result<()> {
     let there = schema::columns_there(connection, "main")?;
     for relation in schema::relations()? {
         let (name, columns) = (&relation.name, relation.column_names());
         let lacks = |has: &HashSet<String>| columns.iter().any(|column| !has.contains(column));
-        if there.get(name).is_some_and(lacks) {
-            let list = Offsets::default().select_list(name, &columns, &there);
-            let sql = format!("CREATE TEMP VIEW {name} AS SELECT {list} FROM main.{name}");
-            connection.execute_batch(&sql)?;
+        let is_missing = schema::lacks(connection, "main", name)?;
+        if is_missing || there.get(name).is_some_and(lacks) {
+            let select = Offsets::default().select(&relation, "main", &there);
+            connection.execute_batch(&format!("CREATE TEMP VIEW {name} AS {select}"))?;
         }
     }
     Ok(())
@@ -93,15 +93,13 @@ fn side_by_side(connection: &Connection, files: &[PathBuf], ranks: &[i64]) -> an
         next = next.behind(connection, &name)?;
     }
     for relation in schema::relations()? {
-        let columns = relation.column_names();
         let is_shared = SHARED.contains(&relation.name.as_str());
         let parts: Vec<String> = offsets
             .iter()
             .enumerate()
             .take(if is_shared { 1 } else { files.len() })
             .map(|(index, (offsets, there))| {
-                let list = offsets.select_list(&relation.name, &columns, there);
-                format!("SELECT {list} FROM file{index}.{}", relation.name)
+                offsets.select(&relation, &format!("file{index}"), there)
             })
             .collect();
         let sql = format!("CREATE TEMP VIEW {} AS {}", relation.name, parts.join(" UNION ALL "));

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::{unknown_call, CallPathId, FileIds, InstructionId, Interner, Places, SiteId};
 use crate::db::{collect, side_by_side, Database, DbError};
 use crate::model::{CallName, CallPath, Frame, Module, Text};
+use crate::schema::lacks;
 
 /// What a file has, by its own ids: to be numbered with those of the other files of the run.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub struct FilePlaces {
     paths: HashMap<i64, CallPath>,
     /// `call_id` and `call_path_id` of everything that it has rows of, in order.
     uses: Vec<(i64, Option<i64>)>,
-    /// `call_path_id` and `copy_path_id` of its watches, in order.
-    touches: Vec<i64>,
+    /// `call_path_id` and `copy_path_id` of its watches, and `call_path_id` of its samples, in order.
+    instructions: Vec<i64>,
 }
 
 impl Places {
@@ -50,7 +51,7 @@ impl Places {
             modules: Vec::new(),
             paths: numbered().map(|(id, &(_, address))| (id, path(address))).collect(),
             uses: numbered().map(|(id, _)| (id, Some(id))).collect(),
-            touches: Vec::new(),
+            instructions: Vec::new(),
         };
         let name = PathBuf::new();
         let places = Places::number_files(vec![(name.clone(), file)]);
@@ -79,7 +80,9 @@ impl Places {
                 let path = path.and_then(|path| ids.paths.get(&path).copied());
                 places.uses.insert((call, path), SiteId::default());
             }
-            for (&id, known) in file.touches.iter().filter_map(|id| file.paths.get_key_value(id)) {
+            for (&id, known) in
+                file.instructions.iter().filter_map(|id| file.paths.get_key_value(id))
+            {
                 let path = renumber(known, &file.modules, &mut modules);
                 ids.instructions.insert(id, InstructionId(instructions.intern(path) as u32));
             }
@@ -117,8 +120,8 @@ fn read_file(database: &Database) -> rusqlite::Result<FilePlaces> {
     let mut calls = read_calls(database)?;
     calls.retain(|id, _| used.contains(id)); // a file names all calls that there are
     let (modules, paths) = read_paths(database)?;
-    let touches = read_touches(database)?;
-    Ok(FilePlaces { calls, modules, paths, uses, touches })
+    let instructions = read_instructions(database)?;
+    Ok(FilePlaces { calls, modules, paths, uses, instructions })
 }
 
 pub(crate) fn read_calls(database: &Database) -> rusqlite::Result<HashMap<i64, CallName>> {
@@ -161,11 +164,15 @@ fn read_uses(database: &Database) -> rusqlite::Result<Vec<(i64, Option<i64>)>> {
     Ok(uses)
 }
 
-/// Few instructions touch many words.
-fn read_touches(database: &Database) -> rusqlite::Result<Vec<i64>> {
-    let sql = "SELECT call_path_id FROM watch WHERE call_path_id IS NOT NULL
-               UNION SELECT copy_path_id FROM watch WHERE copy_path_id IS NOT NULL";
-    collect(database, sql, |row| row.get(0))
+/// Few instructions touch many words, and few compute.
+fn read_instructions(database: &Database) -> rusqlite::Result<Vec<i64>> {
+    let mut sql = "SELECT call_path_id FROM watch WHERE call_path_id IS NOT NULL
+                   UNION SELECT copy_path_id FROM watch WHERE copy_path_id IS NOT NULL"
+        .to_owned();
+    if !lacks(&database.connection, "main", "sample")? {
+        sql += " UNION SELECT call_path_id FROM sample";
+    }
+    collect(database, &sql, |row| row.get(0))
 }
 
 /// Modules, and paths whose frames index into them.
@@ -209,7 +216,7 @@ mod tests {
             modules: modules.iter().map(module).collect(),
             paths: HashMap::from([(path, CallPath { frames, ..CallPath::default() })]),
             uses: vec![(call, Some(path)), (call, Some(99))],
-            touches: vec![path, 99],
+            instructions: vec![path, 99],
         }
     }
 

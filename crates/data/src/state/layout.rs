@@ -17,7 +17,7 @@ macro_rules! reads {
 
 reads! { u16_at: u16, u32_at: u32, u64_at: u64, i32_at: i32, i64_at: i64, f64_at: f64, }
 
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 pub mod header {
     pub const BYTES: usize = 4096;
@@ -188,7 +188,7 @@ pub mod now {
     pub const UNSUCCESSFUL_OPERATION: usize = 56;
 }
 
-/// `struct spool_tally`, and `struct spool_injection` in its place.
+/// `struct spool_tally`, and `struct spool_injection` or `struct spool_sample` in its place.
 pub mod tally {
     pub const BYTES: usize = 64;
     pub const CALL_PLUS_1: usize = 0;
@@ -204,6 +204,7 @@ pub mod tally {
 
     pub const UNSUCCESSFUL_TEST: u8 = 0;
     pub const INJECTION: u8 = 2;
+    pub const SAMPLE: u8 = 3;
 }
 
 /// `enum spool_kind` and the numbers that stand for no peer.

@@ -113,6 +113,7 @@ fn tell_tally(
             inside: clock.span(number(at::TEST_TICKS)),
             interrupts: number(at::INTERRUPTS),
         }),
+        at::SAMPLE => {}
         reason => sink.counted(&SeenCount {
             by,
             call,

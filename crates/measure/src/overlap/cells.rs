@@ -1,10 +1,12 @@
 //! What is found of one rank: sums by cell, over time, and by whom was waited for.
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::loops::LoopSums;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
@@ -119,7 +121,9 @@ pub(super) struct RankOverlaps {
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingSums,
     /// Loops of tests that waited, with what lies between their tests.
-    pub loops: i64,
+    pub waiting_loops: i64,
+    /// By the site of the tests.
+    pub loops: BTreeMap<SiteId, LoopSums>,
 }
 
 /// Where something counts that happened then: a slice of the run, and the slot in which it was recorded, where not all was.

@@ -169,7 +169,7 @@ pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankOverlap> {
             run_ns: trace.run_time(place as usize),
             numbers: OverlapNumbers::from(&sums.requests),
             blocking: BlockingNumbers::from(&sums.blocking),
-            waiting_loop_ns: Nanos(sums.loops),
+            waiting_loop_ns: Nanos(sums.waiting_loops),
             has_gaps: sums.has_gaps,
         }
     };
@@ -221,12 +221,12 @@ impl<'a> NamedSites<'a> {
         NamedSites { trace, measured, names }
     }
 
-    fn name(&mut self, site: SiteId) -> Option<FrameName> {
+    pub fn name(&mut self, site: SiteId) -> Option<FrameName> {
         let frame = self.trace.places.site(site).frame;
         frame.and_then(|frame| self.names.name(frame).into_iter().next())
     }
 
-    fn call(&self, site: SiteId) -> String {
+    pub fn call(&self, site: SiteId) -> String {
         self.trace.places.call(site).name.clone()
     }
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
+use super::loops::LoopSums;
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::{Kind, Nanos};
@@ -40,7 +41,7 @@ pub(super) struct RankSums {
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingSums,
     /// Those loops, with what lies between their tests.
-    pub loops: i64,
+    pub waiting_loops: i64,
     /// What it computed is not known: several threads call MPI, or something is not on record.
     pub has_gaps: bool,
 }
@@ -59,6 +60,8 @@ pub struct Measured {
     pub(super) sizes: BTreeMap<(Kind, u8), Sums>,
     /// Requests without a single other side come last.
     pub(super) localities: BTreeMap<(bool, Option<Locality>), Sums>,
+    /// Loops of tests, by rank and place.
+    pub(super) loops: BTreeMap<(u32, SiteId), LoopSums>,
     /// Who waited for whom.
     pub(super) pairs: FxHashMap<(u32, u32), Blame>,
 }
@@ -85,9 +88,11 @@ impl Measured {
             *measured.slots.entry((detail.slot, detail.stage)).or_default() += cell;
         }
         let place = place as u32;
-        let RankOverlaps { unattributed, polling, loops, .. } = found;
+        let (unattributed, polling) = (found.unattributed, found.polling);
+        let waiting_loops = found.waiting_loops;
         let has_gaps = rank.threads.count() > 1 || rank.leaves_time_open();
-        let mut whole = RankSums { unattributed, polling, loops, has_gaps, ..RankSums::default() };
+        let mut whole =
+            RankSums { unattributed, polling, waiting_loops, has_gaps, ..RankSums::default() };
         let site_of = |cell: u32| {
             let key = &found.cells[cell as usize].0;
             (key.site, key.kind, key.is_request)
@@ -108,6 +113,7 @@ impl Measured {
             }
         }
         measured.ranks.insert(place, whole);
+        measured.loops = found.loops.iter().map(|(&site, &it)| ((place, site), it)).collect();
         for (&(cell, by), time) in &found.completed_in {
             let by = rank.operations[by as usize].site;
             if let Some(site) = measured.sites.get_mut(&site_of(cell)) {
@@ -149,6 +155,7 @@ impl Measured {
         for (key, more) in &other.localities {
             *self.localities.entry(*key).or_default() += more;
         }
+        self.loops.extend(other.loops);
         for (pair, blame) in other.pairs {
             *self.pairs.entry(pair).or_default() += blame;
         }

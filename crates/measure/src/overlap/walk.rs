@@ -1,6 +1,7 @@
 //! Goes through the requests of one rank, completing call by completing call.
 
 mod beside;
+mod loops;
 mod message_waits;
 mod polled;
 
@@ -40,6 +41,8 @@ pub(super) struct Walk<'a, W> {
     common: CommonWindow,
     /// Tests until then belong to a loop that was looked at.
     polled_until: i64,
+    /// Likewise loops, whether or not they waited.
+    looped_until: i64,
     /// See [`beside`].
     begins: Vec<i64>,
 }
@@ -81,6 +84,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             requests: Vec::new(),
             common: CommonWindow::default(),
             polled_until: i64::MIN,
+            looped_until: i64::MIN,
             begins: beside::begins(&trace.ranks[rank]),
         }
     }
@@ -181,6 +185,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let call_index = endpoints[members[0] as usize].call;
         let call = self.trace.ranks[self.rank].calls[call_index as usize];
         self.add_polled(members, call);
+        self.add_loop(members, call);
         let moment = self.moment(call.begin);
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = WaitingCall::new(call.begin, end);

@@ -18,6 +18,7 @@ use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::left_over::find_left_over;
 use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
+use lapscope_measure::profile::Profile;
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
@@ -192,6 +193,8 @@ fn in_detail<T>(
     let replayed = bounds.as_ref().map(replayed_gains).unwrap_or_default();
     let progress = is_wanted.then(|| MeasuredProgress::for_run(trace, &open.files)).flatten();
     let moved = progress.as_ref().map_or(&[][..], |progress| &progress.moved);
+    let samples = open.samples(ranks, &trace.places);
+    let profile = Profile::of_run(&samples, &trace.places, &mut open.symbols);
     let setting = AdviceContext {
         limits: &limits,
         is_injected,
@@ -199,6 +202,7 @@ fn in_detail<T>(
         replayed,
         moved,
         uneven: uneven.as_ref(),
+        samples: &samples,
     };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
@@ -217,6 +221,7 @@ fn in_detail<T>(
         buffering,
         is_too_large_to_replay,
         progress,
+        profile,
         advice,
     };
     Ok((detail, looked))

@@ -3,29 +3,35 @@
 use super::markup::{Document, Html};
 use super::sites::target;
 use super::Contents;
+use crate::render::advice::{lists, without_buffering};
 use lapscope_advise::advice::{Advice, CallSite};
-use lapscope_advise::how;
+use lapscope_advise::how::{self, Snippet};
 use lapscope_data::text::units::percent;
 
 const MOST: usize = 12;
 
-/// Two lists: what would help, and where nothing does.
+/// Code that relies on no buffering, and two lists: what would help, and where nothing does.
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
-    let advice = contents.report.advice.iter().enumerate();
-    let worth = advice.filter(|(_, advice)| advice.is_worth_reading());
-    let (cures, others): (Vec<_>, Vec<_>) = worth.partition(|(_, advice)| advice.helps);
-    if cures.is_empty() && others.is_empty() {
+    let report = &contents.report;
+    for (does, snippet) in without_buffering(report) {
+        html.paragraph(&does);
+        code(html, &snippet);
+    }
+    let lists = lists(&report.advice, report.summary.first);
+    if lists.is_empty() {
         return html.missing(nothing(contents));
     }
-    if cures.is_empty() {
+    if lists.iter().all(|list| !list.helps) {
         html.missing("Nothing in the communication would make this run much faster.");
-    } else {
-        html.element("p", &[("class", "note")], "The time at stake is a mean over ranks.");
-        list(html, contents, document, &cures);
     }
-    if !others.is_empty() {
-        html.element("h3", &[], "Not fixable by overlap");
-        list(html, contents, document, &others);
+    html.element("p", &[("class", "note")], "The time at stake is a mean over ranks.");
+    for (place, found) in lists.iter().enumerate() {
+        match found.helps {
+            true if place > 0 => html.element("h3", &[], "By overlap"),
+            true => {}
+            false => html.element("h3", &[], "Not fixable by overlap"),
+        }
+        list(html, contents, document, &found.advice);
     }
 }
 
@@ -76,13 +82,14 @@ fn item(
             html.whole_text(sentence);
         }
     });
-    code(html, advice);
+    if let Some(snippet) = how::snippet(advice).filter(|_| advice.helps) {
+        code(html, &snippet);
+    }
     links(html, contents, advice);
 }
 
 /// What to write, folded away.
-fn code(html: &mut Html, advice: &Advice) {
-    let Some(snippet) = how::snippet(advice).filter(|_| advice.helps) else { return };
+fn code(html: &mut Html, snippet: &Snippet) {
     html.within("details", &[], |html| {
         let says = format!("How it looks in {}", snippet.language.name());
         html.element("summary", &[], &says);

@@ -19,6 +19,7 @@ mod left_over;
 mod markup;
 mod page;
 mod pictures;
+mod profile;
 mod ranks;
 mod sites;
 mod sizes;

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use super::data::data;
 use super::markup::{Document, Html};
 use super::{
-    advice, circumstances, head, injection, left_over, pictures, ranks, sites, sizes, steps, style,
-    thresholds, unexpected, Contents,
+    advice, circumstances, head, injection, left_over, pictures, profile, ranks, sites, sizes,
+    steps, style, thresholds, unexpected, Contents,
 };
 
 /// How every page begins, so that no other file is taken for one.
@@ -32,7 +32,7 @@ pub fn is_page(begin: &[u8]) -> bool {
 
 type Section = (&'static str, &'static str, fn(&mut Html, &mut Contents, Document<'_>));
 
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     ("summary", "Summary", |html, contents, document| head::section(html, contents, document)),
     ("advice", "Advice", |html, contents, document| advice::section(html, contents, document)),
     ("heat", "Over time", |html, contents, _| pictures::heat(html, contents)),
@@ -43,6 +43,9 @@ const SECTIONS: [Section; 14] = [
     }),
     ("ranks", "Ranks", |html, contents, document| ranks::section(html, contents, document)),
     ("sites", "Call sites", sites::section),
+    ("computation", "Computation", |html, contents, document| {
+        profile::section(html, contents, document);
+    }),
     ("thresholds", "Thresholds", |html, contents, document| {
         thresholds::section(html, contents, document);
     }),

@@ -5,7 +5,7 @@ use super::Contents;
 use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
 use crate::plot::sheet::{Heading, LegendLine, Look};
-use crate::render::report::{achieved, notes, source};
+use crate::render::report::{achieved, loops_of_tests, notes, source};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::round_bytes;
 use lapscope_measure::overlap::sums::OverlapTimes;
@@ -35,6 +35,9 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     }
     for note in notes(report) {
         html.element("p", &[("class", "note")], &note);
+    }
+    for sentence in loops_of_tests(report) {
+        html.paragraph(&sentence);
     }
     table(html, &report.size_classes, document);
 }

@@ -22,22 +22,42 @@ pub fn write(
     (first, mean): (Option<usize>, MeanOfRanks),
     style: Style,
 ) -> io::Result<()> {
-    let worth = advice.iter().filter(|advice| advice.is_worth_reading());
-    let (cures, others): (Vec<&Advice>, Vec<&Advice>) = worth.partition(|advice| advice.helps);
-    let note = "the time at stake, mean over ranks";
-    let is_other_first = first.is_some_and(|first| !advice[first].helps);
-    let mut lists = [
-        (style.headed_dimly("ADVICE", note), cures, MOST_CURES),
-        (style.bold("NOT FIXABLE BY OVERLAP"), others, MOST_OTHERS),
-    ];
-    if is_other_first {
-        lists.reverse();
-    }
-    for (heading, list, most) in lists.iter().filter(|(_, list, _)| !list.is_empty()) {
+    for list in lists(advice, first) {
+        let (heading, most) = match list.helps {
+            true => {
+                (style.headed_dimly("ADVICE", "the time at stake, mean over ranks"), MOST_CURES)
+            }
+            false => (style.bold("NOT FIXABLE BY OVERLAP"), MOST_OTHERS),
+        };
         writeln!(out, "\n{heading}")?;
-        write_all(out, list, *most, mean, style)?;
+        let list: Vec<&Advice> = list.advice.iter().map(|&(_, advice)| advice).collect();
+        write_all(out, &list, most, mean, style)?;
     }
     Ok(())
+}
+
+/// Advice that is worth reading, with its place among all: what would help, or where nothing does.
+pub(crate) struct AdviceList<'a> {
+    pub helps: bool,
+    pub advice: Vec<(usize, &'a Advice)>,
+}
+
+/// Those that have any advice, that with what is to be done first before the other.
+pub(crate) fn lists(advice: &[Advice], first: Option<usize>) -> Vec<AdviceList<'_>> {
+    let is_other_first = first.is_some_and(|first| !advice[first].helps);
+    let order = if is_other_first { [false, true] } else { [true, false] };
+    let worth = |helps: bool| {
+        let all = advice.iter().enumerate();
+        all.filter(|(_, advice)| advice.helps == helps && advice.is_worth_reading()).collect()
+    };
+    let lists = order.map(|helps| AdviceList { helps, advice: worth(helps) });
+    lists.into_iter().filter(|list| !list.advice.is_empty()).collect()
+}
+
+/// What goes on without buffering where calls rely on it, as code.
+pub(crate) fn without_buffering(report: &Report) -> Vec<(String, Snippet)> {
+    let snippets = report.relies_on_buffering.iter().flat_map(how::without_buffering);
+    snippets.map(|(does, snippet)| (format!("Unsafe: {}.", lowered(does)), snippet)).collect()
 }
 
 /// Writes the advice that is a change of code as code, in the language of the file that it names, and calls that rely on buffering
@@ -49,9 +69,7 @@ pub fn write_code(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
     let worth = report.advice.iter().filter(|advice| advice.helps && advice.is_worth_reading());
     let advice = worth.take(MOST_CURES);
     let of_advice = advice.filter_map(|it| Some((it.headline.clone(), how::snippet(it)?)));
-    let relies = report.relies_on_buffering.iter().flat_map(how::without_buffering);
-    let of_circle = relies.map(|(does, snippet)| (format!("Unsafe: {}.", lowered(does)), snippet));
-    for (heading, snippet) in of_circle.chain(of_advice) {
+    for (heading, snippet) in without_buffering(report).into_iter().chain(of_advice) {
         let note =
             format!("in {}; the names are not those of your program", snippet.language.name());
         writeln!(out, "\n{}", style.headed_dimly("HOW", &note))?;

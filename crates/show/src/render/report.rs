@@ -1,6 +1,7 @@
 //! The report as text.
 
 mod efficiency;
+mod loops;
 mod overlap;
 mod ranks;
 mod sites;
@@ -28,6 +29,7 @@ use lapscope_measure::transfers::KindRow;
 use lapscope_report::report::Report;
 use lapscope_trace::problem::ProblemKind;
 
+pub(crate) use loops::sentences as loops_of_tests;
 pub(crate) use overlap::{achieved, notes, source};
 pub(crate) use sites::{mostly, place};
 pub use sites::{site_label, write_site_table, write_wrappers};
@@ -71,6 +73,7 @@ pub fn write(
     if asked.how {
         super::advice::write_code(out, report, style)?;
     }
+    super::profile::write(out, report, style)?;
     sites::write(out, report, style)?;
     sites::write_sizes(out, report, style)?;
     super::unexpected::write(out, report, style)?;

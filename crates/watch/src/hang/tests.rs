@@ -44,7 +44,18 @@ fn a_standard_send_that_has_not_returned_needs_its_receiver() {
     state.inside(1, operation("MPI_Send", 0, 5, 20));
     assert_eq!(kind(&state), (VerdictKind::Deadlock, true));
     let sentence = verdict(&state).verdict.sentence;
-    assert!(sentence.contains("MPI_Sendrecv, or MPI_Irecv before the send"), "{sentence}");
+    let [keeps, cure] =
+        [" MPI does not keep these messages", ": MPI_Sendrecv, or MPI_Irecv before the send"];
+    let unknown = format!("{keeps}, as it does those up to its eager limit{cure}");
+    assert!(sentence.contains(&unknown), "{sentence}");
+    for rank in 0..2 {
+        let sent =
+            OpenOperation { bytes: 1 << 16, ..operation("MPI_Send", 1 - rank as i64, 5, 20) };
+        state.inside(rank, sent);
+    }
+    let sentence = verdict(&state).verdict.sentence;
+    let known = format!("{keeps} (64.0 KiB of rank 0, 64.0 KiB of rank 1), as it does");
+    assert!(sentence.contains(&known), "{sentence}");
 }
 
 #[test]

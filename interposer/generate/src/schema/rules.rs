@@ -19,6 +19,10 @@ pub fn constants(schema: &Schema) -> String {
     list(&mut text, "TABLES", &small);
     line!(&mut text, "/// The tables that are checked row by row as they are read.");
     list(&mut text, "BIG_TABLES", &big);
+    let later = schema.tables.iter().filter(|table| table.is_later);
+    let later: Vec<&str> = later.map(|table| table.name.as_str()).collect();
+    line!(&mut text, "/// Tables that files from before them lack.");
+    line!(&mut text, "pub const LATER_TABLES: &[&str] = &{later:?};");
     text
 }
 
@@ -60,5 +64,6 @@ mod tests {
             assert!(small.contains(said), "{said}\n{made}");
         }
         assert!(big.contains("(\"call\", &[\n(\"id\", Key),"), "{made}");
+        assert!(big.contains("LATER_TABLES: &[&str] = &[\"pair\"];"), "{made}");
     }
 }

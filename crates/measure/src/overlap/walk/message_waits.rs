@@ -36,7 +36,7 @@ impl<W: Witness> Walk<'_, W> {
         let sums = BlockingSums { calls: 1, exposed, ..BlockingSums::default() };
         if is_loop {
             if rank.threads.count() == 1 {
-                self.add_loop(begin, begin + lasted);
+                self.add_waiting_loop(begin, begin + lasted);
             }
             self.found.polling += &sums;
         } else {

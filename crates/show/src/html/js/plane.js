@@ -71,7 +71,8 @@ function Plane(id, spec) {
 
   const paint = () => {
     waiting = false;
-    plane.width = Math.max(260, figure.querySelector(".picture").clientWidth);
+    const room = Math.max(260, figure.querySelector(".picture").clientWidth);
+    plane.width = Page.printing ? Math.min(room, Page.paper) : room;
     plane.height = spec.height(plane.width);
     const scale = Page.printing ? 3 : devicePixelRatio || 1;
     canvas.width = plane.width * scale;

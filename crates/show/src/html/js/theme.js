@@ -1,5 +1,6 @@
 // Light or dark: the reader's system decides until the button does. Pictures that are drawn by script are told.
-const Page = { pictures: [], redraw() { for (const draw of Page.pictures) draw(); } };
+// `paper`: what A4 and Letter have room for; when the browser says that it prints, the layout is still that of the screen.
+const Page = { pictures: [], paper: 680, redraw() { for (const draw of Page.pictures) draw(); } };
 (() => {
   const root = document.documentElement, button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");

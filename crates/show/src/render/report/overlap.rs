@@ -35,7 +35,11 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     }
     let mean = report.mean();
     write_blocking(out, "Blocking calls", &overlap.blocking, mean, style)?;
-    write_blocking(out, "Loops of tests that waited", &overlap.polling, mean, style)
+    write_blocking(out, "Loops of tests that waited", &overlap.polling, mean, style)?;
+    for sentence in super::loops::sentences(report) {
+        writeln!(out, "{}", style.wrap(&sentence, "  ", "  "))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn source(overlap: &OverlapSummary) -> String {

@@ -34,7 +34,7 @@ fn small_changes_are_within_the_error() {
 fn one_scenario_is_told_in_detail() {
     let said = one_line(&text(&whatif(vec![answer("--bandwidth x2", 1_500)]), 120));
     for part in [
-        "1.10 s 1.09 s 500 ms MPI_Waitall exchange halo.c:84",
+        "550 ms 545 ms 250 ms MPI_Waitall exchange halo.c:84",
         "1.50 s: 46.7 % computation, 1.3 % in MPI without waiting, 52.0 % communication; rank 1 86.7 %, rank 0 13.3 %",
         "32.0 % 480 ms communication of MPI_Waitall exchange halo.c:84",
         "computation between MPI_Waitall exchange halo.c:84 and MPI_Isend post halo.c:70",

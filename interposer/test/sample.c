@@ -27,6 +27,9 @@ static void define_facts(struct spool_builder *b, chunk_at chunk)
 }
 
 /* In thread 0's first chunk. MPI_COMM_WORLD, and a communicator of the world ranks 3, 5, 1 in which this is rank 0. */
+/* Of addresses that are lines of a function. */
+#define PYTHON (UINT64_C(3) << 44 | UINT64_C(1) << 63)
+
 static void define_in_first(struct spool_builder *b, chunk_at chunk)
 {
     static const int32_t members[] = {3, 5, 1};
@@ -36,7 +39,7 @@ static void define_in_first(struct spool_builder *b, chunk_at chunk)
     build_comm(b, chunk, (struct spool_comm){.id = 2, .identity = 88, .ordinal = 1, .size = 3, .members = 3}, "MPI_Comm_split",
                members);
     build_mark_name(b, chunk, 1, "solve");
-    build_path(b, chunk, 1, 2, (const uint64_t[]){0x7f0000001234, 0x500});
+    build_path(b, chunk, 1, 3, (const uint64_t[]){0x7f0000001234, PYTHON | 41 << 12 | 5, 0x500});
     build_operation(b, chunk, (struct spool_operation){OP_ISEND, CALL_MPI_Isend, SPOOL_SEND, 1, 2, 1, 7, 4096, 1, 7, 4096, 0, 0});
     build_outcome(b, chunk, (struct spool_outcome){1, OP_ISEND, 1, 7, 4096, SPOOL_WAITED, 0});
     build_operation(b, chunk, (struct spool_operation){OP_RECV, CALL_MPI_Recv, SPOOL_RECV, 1, 1, SPOOL_ANY_SOURCE,
@@ -49,6 +52,7 @@ static void define_in_second(struct spool_builder *b, chunk_at chunk)
     build_thread(b, chunk, 1, 101);
     build_module(b, chunk, (struct spool_module){.id = 1, .base = 0x7f0000000000, .size = 0x3000, .begin = 0x7f0000001000},
                  "/lib/libapp.so");
+    build_module(b, chunk, (struct spool_module){.id = 2, .base = PYTHON, .size = UINT64_C(1) << 44, .begin = PYTHON}, "/home/halo.py");
     build_operation(b, chunk, (struct spool_operation){OP_IRECV, CALL_MPI_Irecv, SPOOL_RECV, 1, 1, SPOOL_ANY_SOURCE, 9, 200,
                                                        SPOOL_ANY_SOURCE, 9, 200, 0, 0});
     build_outcome(b, chunk, (struct spool_outcome){2, OP_IRECV, 6, 9, 100, SPOOL_WAITED, 0});

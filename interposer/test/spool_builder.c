@@ -146,9 +146,12 @@ size_t build_path(struct spool_builder *b, chunk_at chunk, uint32_t id, unsigned
 size_t build_module(struct spool_builder *b, chunk_at chunk, struct spool_module module, const char *path)
 {
     static const unsigned char build_id[] = {0xde, 0xad, 0x00, 0x0f};
+    static const char function[] = "python:Grid.exchange";
+    int is_python = module.begin >> 63 != 0;
     module.path_bytes = (uint16_t)strlen(path);
-    module.build_id_bytes = sizeof build_id;
-    return build_definition(b, chunk, SPOOL_MODULE, &module, sizeof module, path, strlen(path), build_id, sizeof build_id);
+    module.build_id_bytes = is_python ? sizeof function - 1 : sizeof build_id;
+    return build_definition(b, chunk, SPOOL_MODULE, &module, sizeof module, path, strlen(path),
+                            is_python ? (const void *)function : build_id, module.build_id_bytes);
 }
 
 size_t build_comm(struct spool_builder *b, chunk_at chunk, struct spool_comm comm, const char *name, const int32_t *members)

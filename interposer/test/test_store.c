@@ -47,9 +47,11 @@ static void check_sample_definitions(void)
                                               "3|1|PAPI_TOT_INS|||not available on this processor\n"
                                               "3|2|c2|||NULL\n3|3|c3|||NULL\n3|4|c4|||NULL\n3|5|c5|||NULL\n");
     CHECK_TEXT(rows("SELECT * FROM thread"), "1|3|0|100|555|12\n2|3|1|101|100|5\n");
-    CHECK_TEXT(rows("SELECT * FROM module"), "1|3|/lib/libapp.so|dead000f|139637976727552|12288\n");
+    CHECK_TEXT(rows("SELECT * FROM module"), "1|3|/lib/libapp.so|dead000f|139637976727552|12288\n"
+                                              "2|3|/home/halo.py|python:Grid.exchange|-9223319260296642560|17592186044416\n");
+    CHECK_TEXT(rows("SELECT * FROM python_lines"), "1|1|Grid.exchange|/home/halo.py|41|5\n");
     CHECK_TEXT(rows("SELECT * FROM call_path"), "1|3|0\n");
-    CHECK_TEXT(rows("SELECT * FROM frame"), "1|0|1|4660\n1|1|NULL|1280\n");
+    CHECK_TEXT(rows("SELECT * FROM frame"), "1|0|1|4660\n1|1|2|167941\n1|2|NULL|1280\n");
     CHECK_TEXT(rows("SELECT * FROM communicator"), "1|3|77|0|intra|8|0|3|MPI_COMM_WORLD\n"
                                                    "2|3|88|1|intra|3|0|0|MPI_Comm_split\n"
                                                    "3|3|99|0|inter|2|2|0|MPI_Intercomm_create\n");

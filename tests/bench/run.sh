@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [python]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -253,6 +253,12 @@ ghost() {
 
 copies() { ghost copied; }
 
+python() {
+    echo "== nanoseconds a call of mpi4py from ten functions of Python deep, and what recording and lines of Python add"
+    local mpi
+    for mpi in "${mpis[@]}"; do python3 tests/bench/python.py "$preload" "$mpi"; done
+}
+
 # what LAPSCOPE_SAMPLE costs, and what a test in the line that it names brings
 sample() {
     local mpi
@@ -261,6 +267,6 @@ sample() {
     python3 tests/bench/sampled.py gain "$work" "$lapscope" ${TURNS:+"$TURNS"}
 }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample}"; do
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample python}"; do
     for one in $part; do "$one"; done
 done

@@ -88,3 +88,18 @@ pub fn check_sums(row: &Value) {
     let sum: f64 = causes.iter().map(|cause| get(&format!("lost_{cause}_ns"))).sum();
     assert!(about(sum, lost, lost), "parts of lost: {sum}, {row:#}");
 }
+
+/// The rule of a policy that leaves out what `call` posts at an address and its callers: an entry of a site's `addresses`.
+///
+/// # Panics
+/// When it is none.
+pub fn policy_rule(call: &str, post: &Value) -> String {
+    let callers = post["callers"].as_array().map_or(&[][..], Vec::as_slice);
+    let place = |address: &Value| {
+        let module = Path::new(text(address, "module")).file_name().expect("a file");
+        let (module, offset) = (module.to_string_lossy(), number(address, "address") as u64);
+        format!(" {module}+{offset:#x} {}", text(address, "build_id"))
+    };
+    let places: String = [post].into_iter().chain(callers).map(place).collect();
+    format!("off {call}{places}\n")
+}

@@ -243,6 +243,17 @@ pub fn with_python() -> Vec<&'static Mpi> {
     found
 }
 
+/// Environments of every Python that is here, `build/mpi/python3.8` and the like, with each MPI that their mpi4py knows.
+///
+/// # Panics
+/// When there is none.
+pub fn of_each_python() -> Vec<(String, &'static Mpi)> {
+    let names = (8..15).map(|minor| format!("python3.{minor}")).chain(["python-system".into()]);
+    let found: Vec<String> = names.filter(|name| paths::python(name).is_file()).collect();
+    assert!(!found.is_empty(), "no Python with mpi4py: `tests/mpis.sh` makes it");
+    found.iter().flat_map(|name| debian().into_iter().map(|mpi| (name.clone(), mpi))).collect()
+}
+
 /// The MPIs of Debian: those of two families whose behaviour the tests know best.
 pub fn debian() -> Vec<&'static Mpi> {
     ["openmpi", "mpich"].into_iter().filter_map(named).collect()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use lapscope_tests::answer::{ask, number, rows, site, text};
+use lapscope_tests::answer::{ask, number, policy_rule, rows, site, text};
 use lapscope_tests::build;
 use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
@@ -114,16 +114,8 @@ fn policies_tell_callers_apart() {
         assert_eq!(with, bare, "under {}", mpi.name);
         let injection = ask("report", &first)["injection"].take();
         let line = |post: &Value| {
-            let callers = rows(post, "callers");
-            assert_eq!(callers.len(), 1, "{post:#}");
-            let place = |address: &Value| {
-                let module = Path::new(text(address, "module")).file_name().expect("a file");
-                let (module, offset) =
-                    (module.to_string_lossy(), number(address, "address") as u64);
-                format!(" {module}+{offset:#x} {}", text(address, "build_id"))
-            };
-            let places: String = [post].into_iter().chain(callers).map(place).collect();
-            format!("off MPI_Isend{places}\n")
+            assert_eq!(rows(post, "callers").len(), 1, "{post:#}");
+            policy_rule("MPI_Isend", post)
         };
         let lines = rows(site(&injection, "MPI_Isend", "halo"), "addresses").iter().map(line);
         let policy = place.path().join("policy");

@@ -2,6 +2,7 @@
 
 pub mod bounds;
 mod call_name;
+mod frame;
 mod rank;
 mod rank_list;
 mod sample;
@@ -17,6 +18,10 @@ use serde::{Deserialize, Serialize};
 use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use call_name::{nonblocking_name, CallName, Completes, Epoch, Mode, Needs, Transfers};
+pub use frame::{
+    innermost_own, is_mpi_library, is_python_layer, python_place, site_frame, CallPath, Frame,
+    Module,
+};
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;
 pub use sample::{SamplePost, SampleRow, SampledThread, Sampler};
@@ -375,66 +380,6 @@ pub enum Category {
     Outside,
 }
 
-/// A row of `module`, without the load address, which differs from rank to rank.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Module {
-    pub path: String,
-    /// Hexadecimal; empty when the file had none.
-    pub build_id: String,
-}
-
-impl Module {
-    /// The file's name without its directory.
-    pub fn base_name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or(&self.path)
-    }
-
-    /// Whether it belongs to the MPI implementation or to lapscope, not to the program.
-    pub fn is_mpi(&self) -> bool {
-        is_mpi_library(&self.path)
-    }
-}
-
-/// Whether a file's name is that of a library of an MPI implementation, or of lapscope.
-pub fn is_mpi_library(path: &str) -> bool {
-    const PREFIXES: [&str; 7] =
-        ["libmpi", "libpmpi", "libopen-pal", "libopen-rte", "libfmpich", "libucp", "liblapscope"];
-    let name = path.rsplit('/').next().unwrap_or(path);
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
-
-/// A return address, in the numbering of its module; `module` indexes the modules of whoever holds the frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Frame {
-    pub module: Option<u32>,
-    pub address: u64,
-    /// How many of the functions that were inlined there are left out, from the innermost on; 0 in what was recorded.
-    pub level: u32,
-}
-
-/// A call path, innermost frame first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct CallPath {
-    pub frames: Vec<Frame>,
-    pub truncated: bool,
-    /// The caller of the wrappers, where functions only pass on to MPI; see [`site_frame`].
-    pub caller: Option<Frame>,
-}
-
-/// The frame that a call site is named by: the caller of wrappers, or the innermost outside of the MPI libraries. `modules`
-/// are those that frames index into.
-pub fn site_frame(path: &CallPath, modules: &[Module]) -> Option<Frame> {
-    path.caller.or_else(|| innermost_own(path, modules).map(|at| path.frames[at]))
-}
-
-/// Which frame calls MPI: the innermost outside of the MPI libraries. `None` of an empty path.
-pub fn innermost_own(path: &CallPath, modules: &[Module]) -> Option<usize> {
-    let is_own =
-        |frame: &Frame| frame.module.map_or(true, |module| !modules[module as usize].is_mpi());
-    let own = path.frames.iter().position(is_own);
-    own.or((!path.frames.is_empty()).then_some(0))
-}
-
 /// The columns of `operation` that every analysis needs.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationRow {
@@ -490,13 +435,5 @@ mod tests {
         let classes: Vec<u8> =
             [0, 1, 2, 3, 4, 1023, 1024, u64::MAX].iter().map(|&n| Bytes(n).size_class()).collect();
         assert_eq!(classes, [0, 1, 2, 2, 3, 10, 11, 64]);
-    }
-
-    #[test]
-    fn mpi_libraries_are_told_from_programs() {
-        let module = |path: &str| Module { path: path.into(), build_id: String::new() };
-        assert!(module("/usr/lib/libmpi.so.40").is_mpi());
-        assert!(module("/usr/lib/libmpich.so.12").is_mpi());
-        assert!(!module("/home/u/mpi_app").is_mpi());
     }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use addr2line::gimli;
 
-use crate::model::{Frame, Module};
+use crate::model::{python_place, Frame, Module};
 pub use debug_files::find_locally;
 pub use elf::build_id;
 use elf::ElfSymbols;
@@ -72,6 +72,9 @@ impl Symbols {
         let Some((module, loaded)) = self.modules.get_mut(index as usize) else {
             return vec![unnamed(frame, None)];
         };
+        if let Some(function) = module.python_function() {
+            return vec![python_name(function, module, frame)];
+        }
         let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
         let mut names = loaded.names(frame.address);
         if names.is_empty() {
@@ -99,6 +102,9 @@ impl NameFrames for Symbols {
 
     fn column(&mut self, frame: Frame) -> Option<u32> {
         let (module, loaded) = self.modules.get_mut(frame.module? as usize)?;
+        if module.python_function().is_some() {
+            return Some(python_place(frame.address).1).filter(|&column| column > 0);
+        }
         let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
         let columns = loaded.columns(frame.address.saturating_sub(1));
         columns.get(frame.level as usize).copied().flatten()
@@ -114,8 +120,21 @@ impl NameFrames for Symbols {
 
     fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
         let (module, loaded) = self.modules.get_mut(frame.module? as usize)?;
+        if module.python_function().is_some() {
+            return None;
+        }
         let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
         loaded.elf().find(frame.address.saturating_sub(1)).map(|found| found.size)
+    }
+}
+
+/// A line of Python says itself what it is.
+fn python_name(function: &str, module: &Module, frame: Frame) -> FrameName {
+    FrameName {
+        function: Some(function.to_owned()),
+        file: Some(module.path.clone()),
+        line: Some(python_place(frame.address).0).filter(|&line| line > 0),
+        ..unnamed(frame, Some(module))
     }
 }
 
@@ -251,6 +270,41 @@ fn blank() -> FrameName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_python_name_themselves() {
+        let build_id = "python:Grid.step.<locals>.<lambda>".into();
+        let module = Module { path: "/home/me/halo.py".into(), build_id };
+        let frame = |address| Frame { module: Some(0), address, level: 0 };
+        let mut symbols = Symbols::new(vec![module]);
+        let at = frame(41 << 12 | 5);
+        assert_eq!(symbols.name(at)[0].short(), "Grid.step.<lambda> halo.py:41");
+        assert_eq!((symbols.column(at), symbols.code_bytes(at)), (Some(5), None));
+        symbols.show_column(at);
+        assert_eq!(symbols.name(at)[0].brief(), "Grid.step.<lambda> halo.py:41:5");
+        assert_eq!(symbols.name(frame(0))[0].short(), "Grid.step.<lambda> halo.py");
+        assert_eq!(symbols.troubles().count(), 0);
+    }
+
+    #[test]
+    fn paths_begin_at_the_program_or_at_a_line_of_what_stands_for_it() {
+        let layer = "/v/lib/python3.11/site-packages/mpi4py";
+        let module = |path: String, build_id: &str| Module { path, build_id: build_id.into() };
+        let modules = vec![
+            module(format!("{layer}/MPI.so"), ""),
+            module(format!("{layer}/futures/_core.py"), "python:client"),
+            module("/home/me/halo.py".into(), "python:exchange"),
+        ];
+        let mut symbols = Symbols::new(modules);
+        let mut first = |path: &[u32]| {
+            let frame = |&module: &u32| Frame { module: Some(module), address: 9 << 12, level: 0 };
+            let frames: Vec<Frame> = path.iter().map(frame).collect();
+            name_path(&frames, &mut symbols)[0].brief()
+        };
+        assert_eq!(first(&[0, 1, 2]), "exchange halo.py:9");
+        assert_eq!(first(&[0, 1]), "client _core.py:9");
+        assert_eq!(first(&[0]), "MPI.so+0x9000", "without lines");
+    }
 
     #[test]
     fn unknown_addresses_still_say_where() {

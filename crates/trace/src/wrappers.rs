@@ -202,7 +202,8 @@ impl PathStep {
             && (caller.name.line.is_some() || self.name.line.is_none())
             && !caller.name.is_start_code()
             && !caller.name.is_mpi()
-            && !INTERPRETERS.iter().any(|prefix| caller.module.starts_with(prefix))
+            && (caller.name.is_python()
+                || !INTERPRETERS.iter().any(|prefix| caller.module.starts_with(prefix)))
     }
 
     /// Addresses of one line are one place.

@@ -18,8 +18,14 @@ _Static_assert(MAX_CHECKS < CALLSITE_SIZES * CALLSITE_SIZE_CHECKS, "a size for e
 
 static int enabled, depth_limit;
 
+struct python_room {
+    struct python_lines lines;
+    struct python_native native[PATH_MOST_FRAMES];
+};
+
 struct unwound {
     struct path_found path;
+    uintptr_t stack[PATH_MOST_FRAMES]; /* of each frame, the lowest address of its part of the stack */
     struct callsite_check checks[MAX_CHECKS];
     unsigned check_count;
     int cacheable;
@@ -79,13 +85,14 @@ static int reach_application(struct unwind_room *room, struct caller caller)
 }
 
 /* Whether the frame is to be kept; not beyond LAPSCOPE_CALLPATH_DEPTH. */
-static int keep_frame(struct unwound *u, uintptr_t address)
+static int keep_frame(struct unwound *u, uintptr_t address, uintptr_t stack)
 {
     if (u->path.frame_count == (unsigned)depth_limit) {
         u->path.truncated = 1;
         u->check_count -= u->check_count > 0; /* that frame is not kept */
         return 0;
     }
+    u->stack[u->path.frame_count] = stack;
     u->path.frames[u->path.frame_count++] = address;
     return 1;
 }
@@ -104,7 +111,7 @@ static __attribute__((no_sanitize("address"))) void follow_records(struct unwoun
             return;
         add_check(u, record, record[0], caller, stack_end);
         add_check(u, record + 1, address, caller, stack_end);
-        if (!keep_frame(u, address))
+        if (!keep_frame(u, address, frame_pointer))
             return;
         frame_pointer = record[0];
     }
@@ -127,6 +134,7 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
     struct unwind_room *room = cache->room;
     const struct unwind_cursor *cursor = &room->cursor;
     u->path.frames[0] = caller.return_address;
+    u->stack[0] = caller.frame;
     u->path.frame_count = 1;
     u->path.truncated = 0;
     u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
@@ -151,9 +159,26 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
         if (HAS_RECORDS && !is_in_wrapper(frame_pointer_at, frame_pointer, caller))
             add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
         add_check(u, return_address_at(cursor), cursor->ip, caller, cache->stack_end);
-        if (!keep_frame(u, cursor->ip))
+        if (!keep_frame(u, cursor->ip, cursor->value[STACK_POINTER]))
             return;
     }
+}
+
+/* Puts lines of Python in place of the interpreter's own frames. */
+static void mix_with_python(struct unwound *u, struct python_room *room)
+{
+    struct path_found *path = &u->path;
+    unsigned count = path->frame_count;
+    python_read_lines(&room->lines, (unsigned)depth_limit);
+    if (!room->lines.count)
+        return;
+    for (unsigned i = 0; i < count; i++)
+        room->native[i] = (struct python_native){path->frames[i], u->stack[i]};
+    path->frame_count = python_mix(&room->lines, room->native, count, path->frames, (unsigned)depth_limit);
+    path->truncated = room->lines.truncated || path->frame_count == (unsigned)depth_limit;
+    for (path->own = 0; path->own < path->frame_count && !python_is_line(path->frames[path->own]);)
+        path->own++;
+    path->own++;
 }
 
 /* The object that holds a code address. */
@@ -250,11 +275,12 @@ void callsite_configure(void)
     enabled = config.callpath;
     depth_limit = (int)config.callpath_depth;
     path_configure();
+    python_configure();
 }
 
-static struct endless_place *endless_place(struct callsite_cache *cache, struct caller caller)
+static struct endless_place *endless_place(struct callsite_cache *cache, uint64_t at)
 {
-    return &cache->endless[caller.return_address * 0x9e3779b97f4a7c15u >> 58];
+    return &cache->endless[at * 0x9e3779b97f4a7c15u >> 58];
 }
 
 /* The thread's own stack. Calls from others (coroutines) are unwound each time: a later one at the same address may be
@@ -337,14 +363,15 @@ static struct callsite *move_to_front(struct callsite **ways, struct callsite *s
     return displaced;
 }
 
-static struct callsite *remember(struct callsite_cache *cache, const struct unwound *u, struct caller caller, uint32_t path,
-                                 unsigned bucket)
+static struct callsite *remember(struct callsite_cache *cache, const struct unwound *u, struct caller caller, uint64_t python,
+                                 uint32_t path, unsigned bucket)
 {
     unsigned checks = (u->check_count + CHECKS_AT_ONCE - 1) / CHECKS_AT_ONCE * CHECKS_AT_ONCE;
     struct callsite *site = make_site(cache, checks);
     if (!site)
         return NULL;
     site->caller = caller;
+    site->python = python;
     site->path = path;
     site->checks = checks;
     for (unsigned i = 0; i < checks; i++)
@@ -364,44 +391,45 @@ static struct callsite *fixed_site(struct callsite_cache *cache, uint32_t path)
 }
 
 /* A place whose paths were cut so often in a row that it is looked at now and then alone; NULL: it is not one. */
-static struct callsite *endless_site(struct callsite_cache *cache, struct caller caller)
+static struct callsite *endless_site(struct callsite_cache *cache, uint64_t at)
 {
     enum { OFTEN = 64, AGAIN = 64 };
-    struct endless_place *place = endless_place(cache, caller);
-    if (LIKELY(place->cut < OFTEN) || place->return_address != caller.return_address || ++place->cut % AGAIN == 0)
+    struct endless_place *place = endless_place(cache, at);
+    if (LIKELY(place->cut < OFTEN) || place->at != at || ++place->cut % AGAIN == 0)
         return NULL;
     __atomic_fetch_add(&spool_header()->cut_paths, 1, __ATOMIC_RELAXED);
     return fixed_site(cache, place->path);
 }
 
-static void note_cut(struct callsite_cache *cache, struct caller caller, uint32_t path, int is_cut)
+static void note_cut(struct callsite_cache *cache, uint64_t at, uint32_t path, int is_cut)
 {
     static int said;
-    struct endless_place *place = endless_place(cache, caller);
+    struct endless_place *place = endless_place(cache, at);
     if (LIKELY(!is_cut)) {
-        if (place->return_address == caller.return_address)
+        if (place->at == at)
             place->cut = 0;
         return;
     }
     log_once(&said, "call paths vary without end: from %llu MB of them on (LAPSCOPE_CALLPATH_MB) new ones are their innermost frame alone",
              (unsigned long long)config.callpath_mb);
     __atomic_fetch_add(&spool_header()->cut_paths, 1, __ATOMIC_RELAXED);
-    if (place->return_address != caller.return_address)
-        *place = (struct endless_place){.return_address = caller.return_address, .path = path};
+    if (place->at != at)
+        *place = (struct endless_place){.at = at, .path = path};
     place->cut++;
 }
 
-struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket)
+struct callsite *callsite_miss(struct thread *t, struct caller caller, struct python_identity python, unsigned bucket)
 {
     struct callsite_cache *cache = t->callsites;
     struct callsite **ways = cache->bucket[bucket];
     for (int way = 1; way < CALLSITE_WAYS && ways[way]; way++)
-        if (callsite_matches(ways[way], caller)) {
+        if (callsite_matches(ways[way], caller, python.all)) {
             struct callsite *site = ways[way];
             move_to_front(ways, site);
             return site;
         }
-    struct callsite *endless = endless_site(cache, caller);
+    uint64_t at = caller.return_address ^ python.innermost;
+    struct callsite *endless = endless_site(cache, at);
     if (UNLIKELY(endless != NULL))
         return endless;
     int saved_errno = errno, cancel_state = uncancelled_begin();
@@ -410,14 +438,20 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
     u->check_count = 0;
     uint32_t path = 0;
     cache->misses++;
+    python_look();
+    if (!python.all && python_is_on) /* since now */
+        python = python_identity();
     if (enabled) {
         unwind(u, caller, cache);
+        u->path.own = 1;
+        if (python.all && (cache->python_room || (cache->python_room = arena_alloc(sizeof *cache->python_room))))
+            mix_with_python(u, cache->python_room);
         path = path_intern(t, &u->path);
         u->cacheable &= !u->path.is_cut; /* each such call is counted */
-        note_cut(cache, caller, path, u->path.is_cut);
+        note_cut(cache, at, path, u->path.is_cut);
     }
     spool_refresh_clock();
-    struct callsite *site = u->cacheable ? remember(cache, u, caller, path, bucket) : NULL;
+    struct callsite *site = u->cacheable ? remember(cache, u, caller, python.all, path, bucket) : NULL;
     site = site ? site : fixed_site(cache, path);
     uncancelled_end(cancel_state);
     errno = saved_errno;

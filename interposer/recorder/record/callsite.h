@@ -5,15 +5,18 @@
  * later call from the same return address with the same stack pointer has the same path when those words are unchanged:
  * frame 0 is the function of the return address; its frame's size follows from that address unless it is addressed
  * through the frame pointer, and then the saved frame pointer is compared too; so the next return address stands where
- * it stood, and is the same; and so on outwards.
+ * it stood, and is the same; and so on outwards. Of Python, whose functions take no machine stack of their own, the
+ * identity of what the thread is inside of has to be the same, too.
  */
 #ifndef LAPSCOPE_CALLSITE_H
 #define LAPSCOPE_CALLSITE_H
 
+#include "../python/python.h"
 #include "thread.h"
 #include "unwind.h"
 
 struct spool_tally;
+struct python_room;
 
 /* Where a wrapper was called from. CALLER() only in the wrapper itself, which must keep a frame pointer. */
 struct caller {
@@ -49,6 +52,7 @@ enum { CHECKS_AT_ONCE = 4 };
 
 struct callsite {
     struct caller caller;
+    uint64_t python;                   /* identity of the lines of Python that it is of; 0: none */
     uint32_t path;                     /* id in the spool; 0: none */
     uint32_t checks;                   /* a multiple of CHECKS_AT_ONCE: the last one is repeated */
     struct operation *last_operation;  /* what was last done from here: most often the next one too */
@@ -69,7 +73,7 @@ struct retired_callsites {
 
 /* A place whose call paths vary without end: see LAPSCOPE_CALLPATH_MB. */
 struct endless_place {
-    uintptr_t return_address;
+    uint64_t at;                       /* return address, and the innermost line of Python */
     uint32_t path;                     /* of that frame alone */
     uint32_t cut;                      /* how often in a row */
 };
@@ -80,6 +84,7 @@ struct callsite_cache {
     struct callsite *fixed;            /* for paths that cannot be remembered */
     struct unwound *unwound;           /* the path that is being taken: not on the program's stack, which may be small */
     struct unwind_room *room;          /* for taking it */
+    struct python_room *python_room;   /* likewise, where there is Python */
     struct retired_callsites retired[CALLSITE_SIZES];
     struct endless_place endless[ENDLESS_PLACES];
     uint64_t misses;
@@ -88,7 +93,7 @@ struct callsite_cache {
 struct callsite_cache *callsite_cache_create(void);
 /* The calling thread goes on with the cache of one that has ended. */
 void callsite_cache_take_over(struct callsite_cache *cache);
-struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket);
+struct callsite *callsite_miss(struct thread *t, struct caller caller, struct python_identity python, unsigned bucket);
 
 /* Whether a function of ours whose frame holds that address is among the callers: slow. */
 int callsite_passes(uintptr_t frame);
@@ -103,9 +108,10 @@ int callsite_is_in_loader(uintptr_t address);
 void callsite_configure(void);
 
 /* AddressSanitizer is not asked: in a frame that stands where another stood, the words looked at can be anything. */
-static inline __attribute__((no_sanitize("address"))) int callsite_matches(const struct callsite *site, struct caller caller)
+static inline __attribute__((no_sanitize("address"))) int callsite_matches(const struct callsite *site, struct caller caller,
+                                                                              uint64_t python)
 {
-    if (!caller_is(site->caller, caller))
+    if (!caller_is(site->caller, caller) || site->python != python)
         return 0;
     uintptr_t differing = 0;
     const struct callsite_check *check = site->check;
@@ -119,11 +125,14 @@ static inline __attribute__((no_sanitize("address"))) int callsite_matches(const
 static inline struct callsite *callsite_of(struct thread *t, struct caller caller)
 {
     struct callsite_cache *cache = t->callsites;
-    unsigned bucket = (unsigned)(((caller.return_address ^ caller.frame >> 4) * 0x9e3779b97f4a7c15u) >> 54);
+    struct python_identity python = {0, 0};
+    if (UNLIKELY(python_is_on))
+        python = python_identity();
+    unsigned bucket = (unsigned)(((caller.return_address ^ caller.frame >> 4 ^ python.all) * 0x9e3779b97f4a7c15u) >> 54);
     struct callsite *site = cache->bucket[bucket][0];
-    if (LIKELY(site && callsite_matches(site, caller)))
+    if (LIKELY(site && callsite_matches(site, caller, python.all)))
         return site;
-    return callsite_miss(t, caller, bucket);
+    return callsite_miss(t, caller, python, bucket);
 }
 
 #endif

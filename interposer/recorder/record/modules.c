@@ -2,6 +2,7 @@
 #include "modules.h"
 
 #include "../base/arena.h"
+#include "../python/python.h"
 
 #include <elf.h>
 #include <link.h>
@@ -15,6 +16,7 @@ struct module {
 };
 
 static struct module *modules;
+static uint32_t module_count;
 
 struct search {
     struct thread *t;
@@ -88,9 +90,21 @@ static void define(struct thread *t, const struct dl_phdr_info *object, uint32_t
     spool_define(&t->stream, SPOOL_MODULE, &head, sizeof head, name, head.path_bytes, build, build_bytes);
 }
 
+/* A Python function is a module without a file of code. */
+static void define_python(struct thread *t, uintptr_t address)
+{
+    struct python_function *function = python_function_of(address);
+    if (!function || function->is_defined)
+        return;
+    function->is_defined = 1;
+    struct spool_module head = {++module_count, function->begin, function->size, function->begin,
+                                (uint16_t)strlen(function->file), (uint16_t)strlen(function->build_id)};
+    spool_define(&t->stream, SPOOL_MODULE, &head, sizeof head, function->file, head.path_bytes, function->build_id,
+                 head.build_id_bytes);
+}
+
 static int define_if_holding(struct dl_phdr_info *object, size_t size, void *context)
 {
-    static uint32_t count;
     struct search *search = context;
     (void)size;
     if (!segment_of(object, search->address))
@@ -102,13 +116,17 @@ static int define_if_holding(struct dl_phdr_info *object, size_t size, void *con
     module->bias = object->dlpi_addr;
     module->next = modules;
     modules = module;
-    define(search->t, object, ++count, module);
+    define(search->t, object, ++module_count, module);
     return 1;
 }
 
 void modules_define(struct thread *t, const uintptr_t *addresses, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
+        if (python_is_line(addresses[i])) {
+            define_python(t, addresses[i]);
+            continue;
+        }
         const struct module *module = modules;
         while (module && (addresses[i] < module->begin || addresses[i] >= module->end))
             module = module->next;
@@ -142,8 +160,22 @@ static int place_if_holding(struct dl_phdr_info *object, size_t size, void *cont
     return 1;
 }
 
+static int python_place(uintptr_t address, struct module_place *place)
+{
+    const struct python_function *function = python_function_of(address);
+    if (!function)
+        return 0;
+    const char *slash = strrchr(function->file, '/');
+    snprintf(place->name, sizeof place->name, "%.255s", slash ? slash + 1 : function->file);
+    snprintf(place->build_id, sizeof place->build_id, "%s", function->build_id);
+    place->offset = address - function->begin;
+    return 1;
+}
+
 int module_of(uintptr_t address, struct module_place *place)
 {
     *place = (struct module_place){.offset = 0};
+    if (python_is_line(address))
+        return python_place(address, place);
     return dl_iterate_phdr(place_if_holding, &(struct place_search){address, place});
 }

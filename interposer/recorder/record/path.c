@@ -76,14 +76,15 @@ static uint32_t make_path(struct thread *t, const struct path_found *found, stru
     return path->id;
 }
 
-/* Beyond LAPSCOPE_CALLPATH_MB new paths are those of their innermost frame. */
+/* Beyond LAPSCOPE_CALLPATH_MB new paths are those of their innermost frame, of Python up to the innermost line. */
 uint32_t path_intern(struct thread *t, struct path_found *found)
 {
     found->is_cut = 0;
     pthread_mutex_lock(&path_lock);
     struct path **link = find_path(found);
-    if (UNLIKELY(!*link && path_bytes > most_path_bytes && found->frame_count > 1)) {
-        found->frame_count = 1;
+    unsigned own = found->own ? found->own : 1;
+    if (UNLIKELY(!*link && path_bytes > most_path_bytes && found->frame_count > own)) {
+        found->frame_count = own;
         found->truncated = 1;
         found->is_cut = 1;
         link = find_path(found);

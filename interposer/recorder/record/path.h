@@ -12,6 +12,7 @@ enum { PATH_MOST_FRAMES = 128 };
 struct path_found {
     unsigned frame_count;
     int truncated;   /* there are further callers */
+    unsigned own;    /* how many innermost frames stay where there are too many paths; 0 is 1 */
     int is_cut;      /* by path_intern: there were too many paths, and this is its innermost frame alone */
     uintptr_t frames[PATH_MOST_FRAMES]; /* return addresses, innermost first */
 };

@@ -173,12 +173,16 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
 static void store_module(struct store_tables *tables, const struct module_definition *module)
 {
     char hexadecimal[2 * 64 + 1] = "";
-    for (unsigned i = 0; i < module->head.build_id_bytes && i < 64; i++)
+    int is_python = module->head.begin >> 63 != 0; /* a Python function: its build id is text */
+    for (unsigned i = 0; !is_python && i < module->head.build_id_bytes && i < 64; i++)
         snprintf(hexadecimal + 2 * i, 3, "%02x", module->build_id[i]);
     store_integer(tables, STORE_MODULE, COLUMN_MODULE_ID, tables->base.module + module->head.id);
     store_integer(tables, STORE_MODULE, COLUMN_MODULE_RANK, tables->rank);
     store_text(tables, STORE_MODULE, COLUMN_MODULE_PATH, module->path, module->head.path_bytes);
-    store_words(tables, STORE_MODULE, COLUMN_MODULE_BUILD_ID, hexadecimal);
+    if (is_python)
+        store_text(tables, STORE_MODULE, COLUMN_MODULE_BUILD_ID, module->build_id, module->head.build_id_bytes);
+    else
+        store_words(tables, STORE_MODULE, COLUMN_MODULE_BUILD_ID, hexadecimal);
     store_integer(tables, STORE_MODULE, COLUMN_MODULE_BASE, (int64_t)module->head.base);
     store_integer(tables, STORE_MODULE, COLUMN_MODULE_SIZE, (int64_t)module->head.size);
     store_run(tables, STORE_MODULE);

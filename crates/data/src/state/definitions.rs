@@ -256,15 +256,17 @@ fn keep<T>(table: &mut Vec<Option<T>>, room: u64, head: &[u8], value: Option<T>)
 
 impl LoadedModule {
     fn read(head: &[u8], file: &[u8], build_id: &[u8]) -> Option<LoadedModule> {
-        let hexadecimal = build_id.iter().take(64).map(|byte| format!("{byte:02x}"));
+        let begin = u64_at(head, module::BEGIN);
+        let is_python = begin >> 63 != 0; // a Python function: its build id is text
+        let build_id = match is_python {
+            true => String::from_utf8_lossy(build_id).into_owned(),
+            false => build_id.iter().take(64).map(|byte| format!("{byte:02x}")).collect(),
+        };
         Some(LoadedModule {
             base: u64_at(head, module::BASE),
             size: u64_at(head, module::SIZE),
-            begin: u64_at(head, module::BEGIN),
-            module: Module {
-                path: String::from_utf8_lossy(file).into_owned(),
-                build_id: hexadecimal.collect(),
-            },
+            begin,
+            module: Module { path: String::from_utf8_lossy(file).into_owned(), build_id },
         })
     }
 

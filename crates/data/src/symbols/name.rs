@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::is_mpi_library;
+use crate::model::{is_mpi_library, is_python_layer};
 
 /// One frame by name. An address inside inlined code gives several of these, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
@@ -51,13 +51,32 @@ impl FrameName {
             (None, _) => None,
         };
         match (&self.function, place) {
-            (Some(function), Some(place)) => format!("{} {place}", short_function(function)),
-            (Some(function), None) => short_function(function),
+            (Some(function), Some(place)) => format!("{} {place}", self.shortened(function)),
+            (Some(function), None) => self.shortened(function),
             (None, Some(place)) => place,
             (None, None) => {
                 format!("{}+{:#x}", base_name(self.module.as_deref().unwrap_or("?")), self.address)
             }
         }
+    }
+
+    /// Python's names have no parameters, and angles of their own: `<module>`, `<lambda>`.
+    fn shortened(&self, function: &str) -> String {
+        if self.is_python() {
+            function.replace(".<locals>", "")
+        } else {
+            short_function(function)
+        }
+    }
+
+    /// Whether it is a line of Python: the file is what code is read from.
+    pub fn is_python(&self) -> bool {
+        self.module.is_some() && self.module == self.file
+    }
+
+    /// Whether it is part of what brings MPI to Python, or starts what Python runs.
+    pub fn is_python_layer(&self) -> bool {
+        self.module.as_deref().is_some_and(is_python_layer)
     }
 
     /// Whether `text` is part of its function or file name.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use lapscope_data::model::Frame;
+use lapscope_data::model::{innermost_own, Frame, Module};
 use lapscope_data::places::{CallPathId, Places, SiteId};
 use lapscope_trace::injected::arms::Arms;
 use lapscope_trace::injected::FileInjection;
@@ -46,13 +46,18 @@ pub fn post_addresses(
     addresses
 }
 
-/// Of a wrapper's caller the whole way there: the wrapper's own address is that of all its callers.
+/// Of a wrapper's caller, and of a line of Python, the whole way there: the address of the call is that of all of them.
 fn post_path(places: &Places, path: CallPathId) -> Option<PostPath> {
     let path = places.path(path);
     let is_caller = |frame: &Frame| {
         path.caller.is_some_and(|it| (it.module, it.address) == (frame.module, frame.address))
     };
-    let last = path.frames.iter().position(is_caller).unwrap_or(0);
+    let is_line = |&at: &usize| {
+        let module = path.frames[at].module.map(|module| &places.modules[module as usize]);
+        module.and_then(Module::python_function).is_some()
+    };
+    let line = || innermost_own(path, &places.modules).filter(is_line);
+    let last = path.frames.iter().position(is_caller).or_else(line).unwrap_or(0);
     let (call, callers) = path.frames.get(..=last)?.split_first()?;
     let callers = callers.iter().map(|frame| post_address(places, frame));
     Some(PostPath { call: post_address(places, call)?, callers: callers.collect::<Option<_>>()? })

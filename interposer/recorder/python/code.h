@@ -1,0 +1,18 @@
+/* What a code object is of. */
+#ifndef LAPSCOPE_PYTHON_CODE_H
+#define LAPSCOPE_PYTHON_CODE_H
+
+#include "line_table.h"
+
+#include <stddef.h>
+
+enum { PYTHON_FILE_BYTES = 1024, PYTHON_NAME_BYTES = 112 };
+
+/* Terminated, in UTF-8; what is longer is cut at its front, what is not text is "?". */
+void python_file_of(uintptr_t code, char text[PYTHON_FILE_BYTES]);
+void python_name_of(uintptr_t code, char text[PYTHON_NAME_BYTES]);
+
+/* Of the instruction that a frame has. */
+struct python_place python_place_of(uintptr_t code, uint64_t instruction);
+
+#endif

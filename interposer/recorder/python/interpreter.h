@@ -1,0 +1,25 @@
+/* The interpreter of this process. */
+#ifndef LAPSCOPE_PYTHON_INTERPRETER_H
+#define LAPSCOPE_PYTHON_INTERPRETER_H
+
+#include "proof.h"
+
+struct python_interpreter {
+    struct python_api api;
+    uintptr_t code_begin, code_end;        /* of the executable or library that it is */
+    uintptr_t eval_begin, eval_end;        /* _PyEval_EvalFrameDefault */
+    uint64_t generation;                   /* higher whenever a known code object died */
+};
+extern struct python_interpreter python_interpreter;
+
+/* The calling thread's state; 0: none, or it may be gone, as those of all other threads are while an interpreter ends. */
+static inline uintptr_t python_interpreter_thread(void)
+{
+    const struct python_api *api = &python_interpreter.api;
+    return api->is_ending() ? 0 : (uintptr_t)api->this_thread();
+}
+
+/* A path runs through the code object: its death changes the generation. Callers have read the generation before. */
+void python_interpreter_knows(uintptr_t code);
+
+#endif

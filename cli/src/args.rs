@@ -1,5 +1,6 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
+pub mod check;
 mod export;
 mod hang;
 mod help;
@@ -27,6 +28,7 @@ use lapscope_launch::run::environment::assignment;
 use lapscope_launch::run::{Files, Injection};
 use lapscope_show::format::Format;
 
+pub use check::CheckArgs;
 pub use export::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportSqliteArgs,
     ExportWhat, Simulator, TimeUnit,
@@ -120,6 +122,7 @@ pub enum Command {
     Hang(HangArgs),
     Thresholds(ThresholdsArgs),
     Diff(DiffArgs),
+    Check(CheckArgs),
     Overlap(OverlapArgs),
     Reach(ReachArgs),
     Whatif(WhatIfArgs),

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "live"))]
         Command::Live(_) => Err(commands::left_out("live")),
         Command::Hang(args) => commands::hang::run(args),
+        Command::Check(args) => commands::check::run(args),
         Command::Diff(args) => commands::diff::run(args),
         Command::Thresholds(args) => commands::thresholds::run(args),
         Command::Overlap(args) => commands::overlap::run(args),

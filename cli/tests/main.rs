@@ -3,6 +3,7 @@
 mod advice;
 mod agree;
 mod calibration;
+mod check;
 mod commands;
 mod counters;
 mod damage;

@@ -383,6 +383,16 @@ fn a_loop_of_tests_waits_for_whoever_comes_late() {
     assert_eq!(report["overlap"]["polling"], overlap["polling"]);
     assert_eq!(report["summary"]["causes"][0]["cause"], "late_partner");
     assert_eq!(report["advice"][0]["waiting"]["call"], "MPI_Test");
+    // of each round 500 us are the loop, though 300 of them alone are inside MPI: the others are no computation
+    let [looped] = numbers(&overlap["ranks"][1], ["waiting_loop_ns"]);
+    assert_eq!(looped, 20 * 500_000);
+    let useful = |rank: usize| {
+        let keys = ["run_ns", "mpi_ns", "unsuccessful_test_ns"];
+        let [run, mpi, tests] = numbers(&report["ranks"][rank], keys);
+        run - mpi + tests - if rank == 1 { looped } else { tests }
+    };
+    let [all, most] = numbers(&report["efficiency"], ["useful_ns", "most_useful_ns"]);
+    assert_eq!((all, most), (useful(0) + useful(1), useful(0)));
     let text = answer(directory.path(), &["report", "."]);
     assert!(
         text.contains("Loops of tests that waited took 3.00 ms: 79.9 % late partner"),

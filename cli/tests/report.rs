@@ -50,6 +50,30 @@ fn every_nanosecond_once() {
     assert_eq!(report["totals"]["possible_overlap_ns"], 10_001);
 }
 
+/// Rank 0 is outside MPI for 80399 of 100000 ns, rank 1 for 42000 of 50000. Of the former 16500 ns lie between the ten tests of a
+/// loop that waits: it takes 16900 ns, and its tests 400.
+#[test]
+fn efficiencies_are_those_of_pop() {
+    let run = small_run();
+    let report = json(run.path(), &["report", "."]);
+    let found = &report["efficiency"];
+    check_documented([found]);
+    assert_eq!(
+        pick(found, &["useful_ns", "most_useful_ns", "runtime_ns"]),
+        [105_899, 63_899, 100_000]
+    );
+    assert_eq!(found["parallel_efficiency"], json!(52_949.5 / 100_000.0));
+    assert_eq!(found["load_balance"], json!(52_949.5 / 63_899.0));
+    assert_eq!(found["communication_efficiency"], json!(63_899.0 / 100_000.0));
+    let text = answer(run.path(), &["report", "."]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines =
+        ["Parallel efficiency 52.9 %", "Load balance 82.9 %", "Communication efficiency 63.9 %"];
+    for line in lines {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 /// The five answers at the top follow from the numbers below them.
 #[test]
 fn the_first_answers() {

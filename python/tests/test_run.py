@@ -25,6 +25,24 @@ def test_sums_are_those_of_overlap(run: lapscope.Run) -> None:
     assert totals["exposed_ns"] > 0
 
 
+def test_efficiencies_are_those_of_the_report(run: lapscope.Run) -> None:
+    rows = run.efficiencies().to_pylist()
+    found = run.report()["efficiency"]
+    assert rows[0]["kind"] == "run"
+    for name in ["useful_ns", "parallel_efficiency", "load_balance", "communication_efficiency"]:
+        assert rows[0][name] == found[name]
+    product = rows[0]["load_balance"] * rows[0]["communication_efficiency"]
+    assert product == pytest.approx(rows[0]["parallel_efficiency"])
+
+
+def test_check_answers(path: Path) -> None:
+    assert lapscope.check(path, maximum={"exposed": 1.0}, against=[path])["verdict"] == "holds"
+    short = lapscope.check([path], minimum={"requests": 1e9})
+    assert (short["verdict"], short["checks"][0]["kind"]) == ("falls_short", "min")
+    with pytest.raises(lapscope.RunError, match="nearest"):
+        lapscope.check(path, maximum={"exposd": "20%"})
+
+
 def test_messages_have_both_ends(run: lapscope.Run) -> None:
     messages = run.messages()
     assert messages.num_rows == run.overlap()["matching"]["messages"] > 0

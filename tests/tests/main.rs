@@ -12,6 +12,7 @@ mod auto;
 mod bench;
 mod buffering;
 mod calibrate;
+mod check;
 mod counters;
 mod cures;
 mod deaths;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod check;
 pub mod diff;
 pub mod doctor;
 pub mod export;

@@ -1,6 +1,7 @@
 //! The numbers of a run: pure functions of a run in memory, without files, SQL or arguments.
 
 pub mod alike;
+pub mod efficiency;
 pub mod injection;
 pub mod left_over;
 pub mod loggps;

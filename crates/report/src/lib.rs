@@ -1,6 +1,7 @@
 //! Documents of a run, and how they are made: the `pipeline` opens a run, reads it, whole or in `parts`, and has it analysed.
 
 pub mod calibration;
+pub mod check;
 pub mod cvars;
 pub mod diff;
 pub mod findings;

@@ -13,6 +13,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
+use lapscope_measure::efficiency::{Efficiency, Useful};
 use lapscope_measure::injection::Injection;
 use lapscope_measure::left_over::LeftOver;
 use lapscope_measure::overlap::loops::TestLoop;
@@ -47,6 +48,8 @@ pub struct Report {
     pub summary: Summary,
     pub totals: Totals,
     pub spread: Spread,
+    /// By POP's definitions; `None`: it is not known of a rank what it computed.
+    pub efficiency: Option<Efficiency>,
     pub insights: Vec<Insight>,
     /// Which ranks did alike, and which stand apart.
     pub alike: Alike,
@@ -211,6 +214,9 @@ impl Report {
         let completing: Vec<Site> =
             group_completing(run).iter().take(shown).map(&mut name).collect();
         let spread = spread(&ranks);
+        let transfer = detail.bounds.as_ref().and_then(RunTimeBounds::on_ideal_network);
+        let useful = Useful::of_run(&ranks, &detail.overlap.ranks);
+        let efficiency = Efficiency::new(&useful, transfer);
         let mut size_classes = size_classes(run, totals.run_ns);
         add_to_sites(&mut sites, &detail.overlap);
         add_to_sizes(&mut size_classes, &detail.overlap);
@@ -229,6 +235,7 @@ impl Report {
             insights: find_insights(run, &totals, &ranks),
             totals,
             spread,
+            efficiency,
             alike: Alike::of_totals(&ranks),
             ranks,
             completing_sites: completing,

@@ -4,6 +4,7 @@ pub mod advice;
 pub mod alike;
 pub mod calibration;
 pub(crate) mod cause;
+pub mod check;
 pub mod columns;
 pub mod cures;
 pub mod diff;

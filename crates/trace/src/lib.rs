@@ -190,14 +190,18 @@ impl RankTrace {
         self.info().ended == Ended::Finalize && !self.has_gaps()
     }
 
-    /// Whether something of what it did, until it ended, is not on record.
-    pub fn has_gaps(&self) -> bool {
+    /// Whether calls are in no sum, so that their time looks like computation.
+    pub fn leaves_time_open(&self) -> bool {
         let info = self.info();
         info.lost_records > 0
             || info.damaged_pieces > 0
-            || info.unknown_requests > 0
-            || info.summarized.is_some()
             || self.marks.iter().any(|mark| mark.level == 0)
+    }
+
+    /// Whether something of what it did, until it ended, is not on record.
+    pub fn has_gaps(&self) -> bool {
+        let info = self.info();
+        self.leaves_time_open() || info.unknown_requests > 0 || info.summarized.is_some()
     }
 }
 

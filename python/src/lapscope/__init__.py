@@ -7,13 +7,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .command import Command
+from .command import Command, check
 from .errors import CommandNotFound, Error, RunError
 
 if TYPE_CHECKING:
     from .run import Run, open
 
-__all__ = ["Command", "CommandNotFound", "Error", "Run", "RunError", "open"]
+__all__ = ["Command", "CommandNotFound", "Error", "Run", "RunError", "check", "open"]
 
 
 def __getattr__(name: str) -> Any:

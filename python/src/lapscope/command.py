@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from .errors import CommandNotFound, RunError
 
@@ -37,8 +37,9 @@ class Command:
     def __init__(self, path: Optional[AnyPath] = None) -> None:
         self.path = _find(path)
 
-    def run(self, *arguments: AnyPath) -> str:
-        """Standard output of the command; what it says on standard error is logged.
+    def run(self, *arguments: AnyPath, answers: Sequence[int] = ()) -> str:
+        """Standard output of the command; what it says on standard error is logged. ``answers`` are exit codes besides 0 of a
+        command that answers by them.
 
         Raises:
             CommandNotFound: it cannot be started.
@@ -50,7 +51,7 @@ class Command:
         except OSError as error:
             raise CommandNotFound(f"{self.path} cannot be started: {error.strerror}; {INSTALL}") from error
         said = _said(done.stderr)
-        if done.returncode != 0:
+        if done.returncode != 0 and not (done.returncode in answers and done.stdout):
             raise RunError(said or f"{' '.join(line)} ended with code {done.returncode}")
         for sentence in said.splitlines():
             log.warning("%s", sentence)
@@ -65,6 +66,44 @@ class Command:
         answer = json.loads(self.run(*arguments, "--format", "json"))
         assert isinstance(answer, dict)
         return answer
+
+
+def check(
+    runs: Union[AnyPath, Sequence[AnyPath]],
+    *,
+    against: Sequence[AnyPath] = (),
+    maximum: Optional[Mapping[str, Union[str, float]]] = None,
+    minimum: Optional[Mapping[str, Union[str, float]]] = None,
+    tolerance: Optional[float] = None,
+    advice: Optional[int] = None,
+    command: Optional[AnyPath] = None,
+) -> Dict[str, Any]:
+    """What ``lapscope check`` answers; its keys are described in docs/json.md.
+
+    >>> lapscope.check("runs/a", maximum={"exposed": "20%"})["verdict"]
+
+    Args:
+        runs: one run or several.
+        against: earlier runs, or a file that ``--write-baseline`` wrote.
+        maximum: numbers of the report by name, with the most that each may be; ``minimum`` likewise.
+        tolerance: a fraction; against earlier runs a smaller change is none.
+        advice: the place of the piece of advice of the first earlier run whose gain is asked for.
+        command: as of :class:`Command`.
+
+    Raises:
+        CommandNotFound: as :class:`Command`.
+        RunError: a run cannot be read, or there is no such number.
+    """
+    listed: Sequence[AnyPath] = [runs] if isinstance(runs, (str, os.PathLike)) else runs
+    words = [os.fspath(run) for run in listed]
+    for option, limits in (("--max", maximum), ("--min", minimum)):
+        words += [f"{option}={name}={value}" for name, value in (limits or {}).items()]
+    words += [f"--against={os.fspath(run)}" for run in against]
+    words += [] if tolerance is None else [f"--tolerance={tolerance}"]
+    words += [] if advice is None else [f"--advice={advice}"]
+    answer = json.loads(Command(command).run("check", *words, "--format", "json", answers=(1, 2)))
+    assert isinstance(answer, dict)
+    return answer
 
 
 def _find(path: Optional[AnyPath]) -> Path:

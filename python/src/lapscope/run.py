@@ -18,6 +18,26 @@ from .errors import RunError
 _NODES = pyarrow.dataset.partitioning(pyarrow.schema([("node", pyarrow.string())]), flavor="hive")
 
 
+_EFFICIENCIES = pyarrow.schema(
+    [("kind", pyarrow.string()), ("name", pyarrow.string())]
+    + [(name, pyarrow.int64()) for name in ("useful_ns", "most_useful_ns", "runtime_ns")]
+    + [(f"{name}", pyarrow.float64()) for name in ("parallel_efficiency", "load_balance", "communication_efficiency")]
+    + [
+        (f"{name}_efficiency_{end}", pyarrow.float64())
+        for name in ("serialisation", "transfer")
+        for end in ("low", "high")
+    ]
+)
+
+
+def _efficiency(kind: str, name: Optional[str], numbers: Dict[str, Any]) -> Dict[str, Any]:
+    """A row of them: what has two ends is two columns."""
+    row: Dict[str, Any] = {"kind": kind, "name": name}
+    for key, value in numbers.items():
+        row.update({f"{key}_{end}": of for end, of in value.items()} if isinstance(value, dict) else {key: value})
+    return row
+
+
 class Run:
     """A run; use :func:`open` to make one.
 
@@ -59,6 +79,19 @@ class Run:
     def report(self) -> Dict[str, Any]:
         """What ``lapscope report`` says, with all call sites; keys are described in docs/json.md."""
         return self.json("report", "--top", "0")
+
+    def efficiencies(self) -> pyarrow.Table:
+        """POP's efficiencies, fractions: a row for the run, for all its steps, and for each region that it marks.
+
+        ``kind`` is ``run``, ``steps`` or ``region``, ``name`` that of the region; ``serialisation_efficiency`` and
+        ``transfer_efficiency`` are known to within ``_low`` and ``_high``. Where they are not known there is no row.
+        """
+        report = self.report()
+        steps = report["steps"] or {}
+        parts = [("run", None, report["efficiency"]), ("steps", None, steps.get("efficiency"))]
+        parts += [("region", region["name"], region["efficiency"]) for region in report["regions"]]
+        rows = [_efficiency(kind, name, numbers) for kind, name, numbers in parts if numbers]
+        return pyarrow.Table.from_pylist(rows, schema=_EFFICIENCIES)
 
     def overlap(self) -> Dict[str, Any]:
         """What ``lapscope overlap`` says, with all call sites; keys are described in docs/json.md."""

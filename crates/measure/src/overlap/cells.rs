@@ -120,6 +120,8 @@ pub(super) struct RankOverlaps {
     pub unattributed: i64,
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingSums,
+    /// Loops of tests that waited, with what lies between their tests.
+    pub waiting_loops: i64,
     /// By the site of the tests.
     pub loops: BTreeMap<SiteId, LoopSums>,
 }

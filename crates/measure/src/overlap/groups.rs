@@ -53,6 +53,11 @@ pub struct RankOverlap {
     #[serde(flatten)]
     pub numbers: OverlapNumbers,
     pub blocking: BlockingNumbers,
+    /// In loops of tests that waited, with what lies between their tests.
+    pub waiting_loop_ns: Nanos,
+    /// What it computed is not known: several threads call MPI, or something is not on record.
+    #[serde(skip)]
+    pub has_gaps: bool,
 }
 
 /// A part of the run, since the first rank's MPI_Init returned.
@@ -164,6 +169,8 @@ pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankOverlap> {
             run_ns: trace.run_time(place as usize),
             numbers: OverlapNumbers::from(&sums.requests),
             blocking: BlockingNumbers::from(&sums.blocking),
+            waiting_loop_ns: Nanos(sums.waiting_loops),
+            has_gaps: sums.has_gaps,
         }
     };
     measured.ranks.iter().map(row).collect()

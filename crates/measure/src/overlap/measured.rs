@@ -40,6 +40,10 @@ pub(super) struct RankSums {
     pub unattributed: i64,
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingSums,
+    /// Those loops, with what lies between their tests.
+    pub waiting_loops: i64,
+    /// What it computed is not known: several threads call MPI, or something is not on record.
+    pub has_gaps: bool,
 }
 
 /// Sums of a run or of some of its ranks, not yet put together for reading. Ranks are places in
@@ -85,7 +89,10 @@ impl Measured {
         }
         let place = place as u32;
         let (unattributed, polling) = (found.unattributed, found.polling);
-        let mut whole = RankSums { unattributed, polling, ..RankSums::default() };
+        let waiting_loops = found.waiting_loops;
+        let has_gaps = rank.threads.count() > 1 || rank.leaves_time_open();
+        let mut whole =
+            RankSums { unattributed, polling, waiting_loops, has_gaps, ..RankSums::default() };
         let site_of = |cell: u32| {
             let key = &found.cells[cell as usize].0;
             (key.site, key.kind, key.is_request)

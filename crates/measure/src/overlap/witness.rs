@@ -52,6 +52,9 @@ pub trait Witness: Send {
     /// add up to what its tests took.
     fn polled(&mut self, _: &Waited<'_>) {}
 
+    /// A loop of tests or probes that waited: when it began, and how long it was in no other call.
+    fn looped(&mut self, _begin: i64, _ns: i64) {}
+
     fn request(&mut self, _: &Half<'_>, _: &Achieved) {}
 
     /// Whether it looks at calls that begin then, nanoseconds on the run's clock. What nobody looks at is not measured.
@@ -76,6 +79,12 @@ impl<W: Witness> Witness for Option<W> {
         }
     }
 
+    fn looped(&mut self, begin: i64, ns: i64) {
+        if let Some(witness) = self {
+            witness.looped(begin, ns);
+        }
+    }
+
     fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {
         if let Some(witness) = self {
             witness.request(half, achieved);
@@ -94,6 +103,12 @@ impl<A: Witness, B: Witness, C: Witness> Witness for (A, B, C) {
         self.0.polled(waited);
         self.1.polled(waited);
         self.2.polled(waited);
+    }
+
+    fn looped(&mut self, begin: i64, ns: i64) {
+        self.0.looped(begin, ns);
+        self.1.looped(begin, ns);
+        self.2.looped(begin, ns);
     }
 
     fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {

@@ -6,6 +6,7 @@ use super::drift::Drift;
 use super::events::{Caller, Path};
 use super::sums::{RegionSums, Spent, StepCell, StepSums};
 use super::{Plan, StepRule};
+use crate::efficiency::Efficiency;
 use crate::overlap::sums::ByCause;
 use crate::overlap::sums::Cause;
 use lapscope_data::model::{Nanos, Rank};
@@ -39,6 +40,8 @@ pub struct Steps {
     pub overlap: Option<Hidden>,
     /// Steps that a row has together.
     pub steps_in_row: u64,
+    /// Of all of them; `None`: not known, as [`Efficiency::new`] says.
+    pub efficiency: Option<Efficiency>,
     pub rows: Vec<StepRow>,
 }
 
@@ -144,6 +147,8 @@ pub struct RegionRow {
     pub longest_rank: Rank,
     #[serde(flatten)]
     pub numbers: StepNumbers,
+    /// As that of steps.
+    pub efficiency: Option<Efficiency>,
 }
 
 impl StepNumbers {
@@ -219,6 +224,7 @@ impl Steps {
             exposed: exposed_of(&exposed)?,
             overlap: hidden(&cells, per),
             steps_in_row: per,
+            efficiency: Efficiency::new(&sums.useful, None),
             rows: cells.iter().map(row).collect(),
         })
     }
@@ -321,6 +327,7 @@ impl RegionRow {
             longest_ns: Nanos(region.longest.ns),
             longest_rank: trace.ranks[region.longest.rank as usize].info().rank,
             numbers: StepNumbers::from_spent(&region.spent),
+            efficiency: Efficiency::new(&region.useful, None),
         };
         let mut rows: Vec<RegionRow> = sums.regions.iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));

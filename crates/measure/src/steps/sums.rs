@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::marked::{regions, Regions};
 use super::Plan;
+use crate::efficiency::Useful;
 use crate::overlap::exposure::Exposure;
 use crate::overlap::request::Achieved;
 use crate::overlap::witness::{Waited, Witness};
@@ -26,6 +27,8 @@ pub(super) struct Spent {
     pub lost_high: i64,
     pub achieved_low: i64,
     pub achieved_high: i64,
+    /// Loops of tests that waited, without other calls.
+    pub loops: i64,
 }
 
 impl Spent {
@@ -48,6 +51,7 @@ impl Spent {
         self.lost_high = self.lost_high.saturating_add(other.lost_high);
         self.achieved_low = self.achieved_low.saturating_add(other.achieved_low);
         self.achieved_high = self.achieved_high.saturating_add(other.achieved_high);
+        self.loops = self.loops.saturating_add(other.loops);
     }
 }
 
@@ -117,6 +121,7 @@ pub(super) struct RegionSums {
     pub ns: i64,
     pub longest: Longest,
     pub spent: Spent,
+    pub useful: Useful,
 }
 
 /// What is known of steps and regions; what is merged in any order comes to the same.
@@ -127,6 +132,8 @@ pub struct StepSums {
     /// A power of two.
     pub(super) steps_in_cell: u64,
     pub(super) regions: BTreeMap<String, RegionSums>,
+    /// Of all steps.
+    pub(super) useful: Useful,
 }
 
 /// The first and the last of some steps, from 1 on, and from when to when they are on the run's clock.
@@ -170,7 +177,9 @@ impl StepSums {
             sum.ns = sum.ns.saturating_add(more.ns);
             sum.longest.offer(more.longest);
             sum.spent.merge(&more.spent);
+            sum.useful.merge(&more.useful);
         }
+        self.useful.merge(&other.useful);
     }
 }
 
@@ -208,9 +217,40 @@ impl<'a> Stepper<'a> {
         Stepper { trace, rank, steps, regions, names, of_names, sums }
     }
 
-    pub fn finish(self) -> StepSums {
+    pub fn finish(mut self) -> StepSums {
+        let cells = self.sums.cells.iter();
+        let loops = cells.map(|cell| cell.spent.loops).fold(0, i64::saturating_add);
+        let counted = |step: &&(i64, i64)| self.trace.is_counted(self.rank, step.0);
+        self.sums.useful = self.useful(self.steps.iter().filter(counted).copied(), loops);
+        for name in 0..self.of_names.len() {
+            let of_name = self.regions.iter().filter(|region| region.2 as usize == name);
+            let useful = self.useful(
+                of_name.map(|&(begin, end, ..)| (begin, end)),
+                self.of_names[name].spent.loops,
+            );
+            self.of_names[name].useful = useful;
+        }
         let regions = self.names.into_iter().zip(self.of_names);
         StepSums { regions: regions.filter(|(_, of)| of.count > 0).collect(), ..self.sums }
+    }
+
+    /// What the rank computed in stretches that begin one after the other; what lies in several of them counts once.
+    fn useful(&self, stretches: impl Iterator<Item = (i64, i64)>, loops: i64) -> Useful {
+        let rank = &self.trace.ranks[self.rank];
+        let (mut time, mut outside, mut until) = (0i64, 0i64, i64::MIN);
+        for (begin, end) in stretches {
+            let begin = begin.max(until);
+            if end > begin {
+                time = time.saturating_add(end - begin);
+                outside = outside.saturating_add(rank.presence.outside(begin, end));
+                until = end;
+            }
+        }
+        match (until, rank.threads.count() > 1 || rank.has_gaps()) {
+            (i64::MIN, _) => Useful::default(),
+            (_, true) => Useful::unknown(),
+            (_, false) => Useful::of_rank(time, outside - loops),
+        }
     }
 
     /// What holds a moment counts what begins then.
@@ -243,6 +283,10 @@ impl<'a> Stepper<'a> {
 impl Witness for Stepper<'_> {
     fn call(&mut self, waited: &Waited<'_>) {
         self.each(self.moment(&waited.half), |spent| spent.exposed += waited.exposed);
+    }
+
+    fn looped(&mut self, begin: i64, ns: i64) {
+        self.each(begin, |spent| spent.loops = spent.loops.saturating_add(ns));
     }
 
     fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {

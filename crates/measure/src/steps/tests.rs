@@ -5,6 +5,7 @@ use lapscope_data::model::Frame;
 use lapscope_trace::made_up::MadeUp;
 use lapscope_trace::stats::scramble;
 use lapscope_trace::Mark;
+use lapscope_trace::Presence;
 
 /// A rank's calls: functions are letters, the last of them MPI's.
 struct Program {
@@ -263,6 +264,9 @@ fn ranks_step_by_their_own_moments() {
     assert_eq!(sums.span(5, 6), Some(((5, 6), (4_001_000, 6_002_000))));
     assert_eq!((sums.span(0, 1), sums.span(20, 21)), (None, None));
     assert_eq!(sums.costliest(), None, "nothing waits");
+    // two ranks fill 19.9 ms and the 20 ns of their last wait by steps; the third makes none
+    let time = 19_900_020;
+    assert_eq!((sums.useful.ranks, sums.useful.longest), (2, time));
     sums.cells[7].spent.exposed.transfer = 3;
     sums.cells[9].spent.exposed.late_partner = 5;
     assert_eq!(sums.costliest(), Some(((10, 10), (9_001_000, 10_002_000))));
@@ -310,6 +314,10 @@ fn marked_regions_are_nested_and_steps_of_most_time() {
     marks.extend([(450, -1, 2), (460, 1, 3), (470, -1, 1)]);
     let mark = |(at, level, name)| Mark { at, level, name: Some(name) };
     trace.ranks[0].marks = marks.into_iter().map(mark).collect();
+    trace.ranks[0].presence = Presence::new(vec![(0, 20), (5_000, 6_000)]);
+    let useful = Stepper::new(&trace, 0, None).finish().regions["step"].useful;
+    // four times 80 ns, though 10 ns of them lie in two regions of the name; 10 ns of the first are inside MPI
+    assert_eq!((useful.longest, useful.sum), (320, 310));
     let regions = marked::regions(&trace, 0);
     assert_eq!(regions["solve"], [(30, 70), (130, 170), (230, 270), (330, 370)]);
     assert_eq!((regions["step"].len(), regions["step"][1]), (8, (40, 50)));

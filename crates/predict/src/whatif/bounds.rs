@@ -169,6 +169,14 @@ impl RunTimeBounds {
         larger(self.identity_error, self.held_out_error)
     }
 
+    /// The share of its run time that the run takes on an ideal network, and the error of that. `None`: the replay is no ground for
+    /// it, or an estimate at best.
+    pub fn on_ideal_network(&self) -> Option<(f64, f64)> {
+        let is_sure = self.error() <= MOST_ERROR && !self.rests_on_waits;
+        let ideal = self.ideal_network_ns.filter(|_| is_sure)?;
+        Some((1.0 - self.gain(ideal), self.error()))
+    }
+
     /// What a scenario with that run time saves, as a share of the run time; negative: it is slower.
     pub fn gain(&self, run_ns: Nanos) -> f64 {
         (self.base_ns - run_ns).share_of(self.base_ns)

@@ -45,6 +45,35 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         }
     });
     time(html, contents, document);
+    efficiencies(html, contents, document);
+}
+
+/// The five that centres speak of; what is known to within bounds has both.
+fn efficiencies(html: &mut Html, contents: &Contents, document: Document<'_>) {
+    let Some(efficiency) = &contents.report.efficiency else { return };
+    html.element("h3", &[], "Efficiency, as POP defines it");
+    html.within("table", &[("class", "bars")], |html| {
+        html.within("tbody", &[], |html| {
+            for line in efficiency.lines() {
+                let pointer = format!("/efficiency/{}", line.key);
+                html.within("tr", &[], |html| {
+                    html.element("th", &[("scope", "row")], line.label.trim_start());
+                    html.within("td", &[("class", "n")], |html| match line.value {
+                        None => html.text("not known"),
+                        Some(_) if document.get(&pointer).is_some() => {
+                            document.write(html, &pointer, Unit::Percent);
+                        }
+                        Some(_) => {
+                            document.write(html, &format!("{pointer}/low"), Unit::Percent);
+                            html.text(" to ");
+                            document.write(html, &format!("{pointer}/high"), Unit::Percent);
+                        }
+                    });
+                    html.element("td", &[], line.of_what);
+                });
+            }
+        });
+    });
 }
 
 /// A bar for each part of the run time.

@@ -11,7 +11,7 @@ mod circumstances;
 mod collect;
 pub mod compare;
 mod data;
-mod escape;
+pub(crate) mod escape;
 pub mod hang;
 mod head;
 mod injection;

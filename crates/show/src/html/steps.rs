@@ -207,6 +207,9 @@ fn regions(html: &mut Html, regions: &[RegionRow], document: Document<'_>) {
                     "exposed",
                     "achieved at least",
                     "at most",
+                    "parallel efficiency",
+                    "load balance",
+                    "communication efficiency",
                 ],
             );
             html.within("tbody", &[], |html| {
@@ -235,4 +238,7 @@ fn region_row(html: &mut Html, at: usize, region: &RegionRow, document: Document
     cell(html, "exposed_ns", document.mean_time());
     cell(html, "achieved_low", Unit::Percent);
     cell(html, "achieved_high", Unit::Percent);
+    for key in ["parallel_efficiency", "load_balance", "communication_efficiency"] {
+        cell(html, &format!("efficiency/{key}"), Unit::Percent);
+    }
 }

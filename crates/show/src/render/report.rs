@@ -1,5 +1,6 @@
 //! The report as text.
 
+mod efficiency;
 mod loops;
 mod overlap;
 mod ranks;
@@ -58,6 +59,7 @@ pub fn write(
     write_problems(out, report, style)?;
     summary::write(out, report, style)?;
     write_split(out, report, style)?;
+    efficiency::write(out, report, style)?;
     ranks::write(out, report, asked.listed.as_ref(), style)?;
     overlap::write(out, report, style)?;
     steps::write(out, report, style)?;

@@ -35,6 +35,9 @@ impl<W: Witness> Walk<'_, W> {
         let cell = self.places[wait.operation as usize].cell;
         let sums = BlockingSums { calls: 1, exposed, ..BlockingSums::default() };
         if is_loop {
+            if rank.threads.count() == 1 {
+                self.add_waiting_loop(begin, begin + lasted);
+            }
             self.found.polling += &sums;
         } else {
             self.found.cells[cell as usize].1.blocking += &sums;

@@ -21,6 +21,7 @@ impl<W: Witness> Walk<'_, W> {
             return;
         };
         let begin = since.max(std::mem::replace(&mut self.polled_until, call.begin));
+        self.add_waiting_loop(begin, call.begin);
         let in_tests =
             |&index: &u32| self.trace.half(self.rank, index as usize).in_tests(&rank.presence);
         let all = members.iter().map(in_tests).max().unwrap_or(0);
@@ -51,6 +52,15 @@ impl<W: Witness> Walk<'_, W> {
         let half = wait_from(waited.half, begin, all);
         self.witness.polled(&Waited { half, exposed: sums.exposed, bounds, ..waited });
         self.found.polling += &sums;
+    }
+}
+
+impl<W: Witness> Walk<'_, W> {
+    /// A loop that waited from then to then. Nothing between its tests is computation.
+    pub(super) fn add_waiting_loop(&mut self, begin: i64, end: i64) {
+        let lasted = self.trace.ranks[self.rank].presence.outside(begin, end);
+        self.found.waiting_loops = self.found.waiting_loops.saturating_add(lasted);
+        self.witness.looped(begin, lasted);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::render::table::{Align, Cell, Table};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, percent_range, time};
+use lapscope_measure::efficiency::Efficiency;
 use lapscope_measure::steps::{StepStart, Steps};
 use lapscope_report::report::Report;
 
@@ -27,7 +28,9 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 
 /// What is told of them, a sentence or two each.
 pub(crate) fn lines(steps: &Steps) -> Vec<String> {
-    let lines = [Some(durations(steps)), Some(exposed(steps)), drift(steps), others(steps)];
+    let efficiency = steps.efficiency.as_ref().map(super::efficiency::sentence);
+    let lines =
+        [Some(durations(steps)), Some(exposed(steps)), efficiency, drift(steps), others(steps)];
     lines.into_iter().flatten().collect()
 }
 
@@ -138,6 +141,8 @@ fn write_regions(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
         ("longest", Align::Right),
         ("exposed, blocked", Align::Right),
         ("overlap", Align::Right),
+        ("efficiency", Align::Right),
+        ("balance", Align::Right),
     ];
     let mut table = Table::new(&columns);
     for region in regions.iter().take(REGIONS) {
@@ -146,11 +151,20 @@ fn write_regions(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
             overlap.map_or_else(|| "-".to_owned(), |(low, high)| percent_range(low, high));
         let exposed = mean.time(region.numbers.exposed_ns);
         let (all, longest) = (mean.time(region.time_ns), time(region.longest_ns));
-        let row: Vec<Cell> =
-            [region.name.clone(), count(region.count), all, longest, exposed, overlap]
-                .into_iter()
-                .map(Cell::from)
-                .collect();
+        let share = |of: fn(&Efficiency) -> f64| {
+            region.efficiency.as_ref().map_or_else(|| "-".to_owned(), |it| percent(of(it)))
+        };
+        let row = [
+            region.name.clone(),
+            count(region.count),
+            all,
+            longest,
+            exposed,
+            overlap,
+            share(|it| it.parallel_efficiency),
+            share(|it| it.load_balance),
+        ];
+        let row: Vec<Cell> = row.into_iter().map(Cell::from).collect();
         table.row(row, None);
     }
     table.write(out, style)?;

@@ -1,0 +1,151 @@
+//! Runs against limits and earlier runs; runs are told apart by how long a rank computes and waits.
+
+use std::path::Path;
+
+use crate::fixture::{check_documented, json, lapscope, text};
+use lapscope_fixture::{edit_rank, small};
+use serde_json::{json, Value};
+
+/// The answer as JSON, and the exit code.
+fn check(run: &Path, arguments: &[&str]) -> (Value, i32) {
+    let output = lapscope(run, &[&["check", "--format", "json"], arguments].concat());
+    let answer = serde_json::from_slice(&output.stdout);
+    let answer = answer.unwrap_or_else(|_| json!(text(&output.stderr)));
+    (answer, output.status.code().unwrap())
+}
+
+/// Of the small run 27601 of 150000 ns are exposed, and 2 ranks made 5 requests.
+#[test]
+fn limits_have_exit_codes() {
+    let run = small::run();
+    for (limit, code) in [
+        (&["--max", "exposed=20%"][..], 0),
+        (&["--max", "exposed=0.18"], 1),
+        (&["--min", "efficiency=52%", "--max", "run-time=100us"], 0),
+        (&["--min", "efficiency=53%", "--max", "run-time=100us"], 1),
+        (&["--max", "totals.requests=5"], 0),
+        (&["--max", "totals.requests=4"], 1),
+        (&["--max", "step=1ms"], 2),
+    ] {
+        let (answer, found) = check(run.path(), &[&["."], limit].concat());
+        assert_eq!(found, code, "{limit:?}: {answer}");
+    }
+    let (answer, _) = check(run.path(), &[".", "--max", "exposed=20%"]);
+    check_documented([&answer, &answer["checks"][0]]);
+    let row = &answer["checks"][0];
+    assert_eq!((&row["value"], &row["limit"]), (&json!(27_601.0 / 150_000.0), &json!(0.2)));
+}
+
+#[test]
+fn what_cannot_be_judged_says_why() {
+    let run = small::run();
+    for (arguments, why) in [
+        (&["."][..], "nothing to check"),
+        (&[".", "--max", "exposd=1"], "the nearest are exposed"),
+        (&["nowhere", "--max", "exposed=1"], "nowhere"),
+        (&[".", "--max", "exposed=5ms"], "expected a number"),
+        (&[".", "--against", ".", "--advice", "99"], "pieces of advice"),
+    ] {
+        let (answer, code) = check(run.path(), arguments);
+        assert_eq!(code, 2, "{arguments:?}: {answer}");
+        assert!(answer.as_str().is_some_and(|said| said.contains(why)), "{arguments:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_file_has_limits_too() {
+    let run = small::run();
+    let limits = "tolerance = \"5%\"\n[max]\nexposed = \"18%\"\ntotals.requests = 5\n[min]\nefficiency = 0.5\n";
+    std::fs::write(run.path().join("limits.toml"), limits).unwrap();
+    let (answer, code) = check(run.path(), &[".", "--limits", "limits.toml"]);
+    assert_eq!(code, 1, "{answer}");
+    let rows = answer["checks"].as_array().unwrap();
+    let found: Vec<_> =
+        rows.iter().map(|row| (row["what"].as_str().unwrap(), &row["verdict"])).collect();
+    let holds = json!("holds");
+    let expected =
+        [("exposed", &json!("falls_short")), ("totals.requests", &holds), ("efficiency", &holds)];
+    assert_eq!(found, expected);
+    std::fs::write(run.path().join("limits.toml"), "[most]\nexposed = 1\n").unwrap();
+    assert_eq!(check(run.path(), &[".", "--limits", "limits.toml"]).1, 2);
+}
+
+/// Rank 0 computes so much longer before its last call and its end.
+fn longer(by: i64) -> tempfile::TempDir {
+    let run = small::run();
+    edit_rank(run.path(), 0, |file| {
+        file.change(&format!("UPDATE rank SET end_ns = end_ns + {by}"))
+    });
+    run
+}
+
+#[test]
+fn slower_runs_fall_short_of_a_baseline() {
+    let runs: Vec<_> = [0, 1_000, 2_000].map(longer).into();
+    let slower: Vec<_> = [40_000, 41_000, 42_000].map(longer).into();
+    let paths = |runs: &[tempfile::TempDir]| -> Vec<String> {
+        runs.iter().map(|run| run.path().display().to_string()).collect()
+    };
+    let (old, new) = (paths(&runs), paths(&slower));
+    let place = tempfile::tempdir().unwrap();
+    let words = |runs: &[String], more: &[&str]| -> Vec<String> {
+        runs.iter().cloned().chain(more.iter().map(|&word| word.to_owned())).collect()
+    };
+    let ask = |words: &[String]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        check(place.path(), &words)
+    };
+    let output = lapscope(
+        place.path(),
+        &words(&old, &["--write-baseline", "base.json"]).iter().map(String::as_str).fold(
+            vec!["check"],
+            |mut all, word| {
+                all.push(word);
+                all
+            },
+        ),
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let kept = std::fs::metadata(place.path().join("base.json")).unwrap().len();
+    assert!(kept < 40_000, "{kept} bytes of three runs");
+    let against =
+        ["--against", "base.json", "--junit", "check.xml", "--badge", "check.svg", "--advice", "0"];
+    let (answer, code) = ask(&words(&new, &against));
+    assert_eq!(code, 1, "{answer}");
+    check_documented([&answer, &answer["checks"][0], &answer["advice"]]);
+    let row = &answer["checks"][0];
+    assert_eq!((&row["what"], &row["verdict"]), (&json!("run-time"), &json!("falls_short")));
+    // means of 141 and 101 us
+    let change = row["change"]["estimate"].as_f64().unwrap();
+    assert!((change - 40.0 / 101.0).abs() < 1e-9, "{answer}");
+    let measured = answer["advice"]["measured"]["estimate"].as_f64().unwrap();
+    assert!((measured + change).abs() < 1e-9, "it is slower by that");
+    let xml = std::fs::read_to_string(place.path().join("check.xml")).unwrap();
+    let xml = roxmltree::Document::parse(&xml).unwrap();
+    let failed = xml.descendants().filter(|node| node.has_tag_name("failure")).count();
+    assert_eq!(xml.root_element().attribute("failures"), Some(failed.to_string().as_str()));
+    assert!(failed > 0);
+    let badge = std::fs::read_to_string(place.path().join("check.svg")).unwrap();
+    assert!(roxmltree::Document::parse(&badge).is_ok() && badge.contains("falls short"));
+    // the other way round, and of themselves, it holds; of one run each nothing is known
+    assert_eq!(ask(&words(&old, &["--against", &new[0], &new[1], &new[2]])).1, 0);
+    assert_eq!(ask(&words(&old, &["--against", "base.json"])).1, 0);
+    assert_eq!(ask(&words(&old[..1], &["--against", &old[0]])).1, 0);
+    assert_eq!(ask(&words(&new[..1], &["--against", &old[0]])).1, 2);
+}
+
+/// What a short name stands for is a key of the report.
+#[test]
+fn short_names_are_of_the_report() {
+    let run = small::run();
+    let report = json(run.path(), &["report", "."]);
+    for (short, pointer, _) in lapscope_report::check::SHORT_NAMES {
+        let top = pointer.split('/').nth(1).unwrap();
+        assert!(report.get(top).is_some(), "{short}: {pointer}");
+        let parent = pointer.rsplit_once('/').unwrap().0;
+        let is_open = report.pointer(parent).is_some_and(Value::is_null)
+            || !parent[1..].contains('/')
+            || report.pointer(&format!("/{top}")).is_some_and(Value::is_null);
+        assert!(report.pointer(pointer).is_some() || is_open, "{short}: {pointer}");
+    }
+}

@@ -1,0 +1,336 @@
+//! What a number of some runs says against a limit, and against the same number of earlier runs.
+
+use super::names::Name;
+use super::runs::CheckedRun;
+use super::{CheckKind, CheckRow, FollowedAdvice, Limit, Verdict};
+use lapscope_data::model::Nanos;
+use lapscope_data::text::plural;
+use lapscope_data::text::units::{percent, time};
+use lapscope_trace::stats::{student_975, Interval};
+
+/// Fewer runs of a side tell no interval that is worth anything.
+const FEWEST_RUNS: usize = 3;
+
+/// Mean, variance of that mean, and how many there are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct MeanOfRuns {
+    pub mean: f64,
+    variance: f64,
+    count: f64,
+}
+
+impl MeanOfRuns {
+    /// `None`: of nothing.
+    pub fn new(values: &[f64]) -> Option<MeanOfRuns> {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = squares / (count - 1.0).max(1.0) / count;
+        (!values.is_empty()).then_some(MeanOfRuns { mean, variance, count })
+    }
+
+    /// By how much the mean of others is more than this one, with its 95 % interval: Welch's (1947), which takes neither spread for
+    /// the other's.
+    pub fn to(self, other: MeanOfRuns) -> Interval {
+        let variance = self.variance + other.variance;
+        let part = |it: MeanOfRuns| it.variance.powi(2) / (it.count - 1.0);
+        let freedom = variance.powi(2) / (part(self) + part(other));
+        let reach = if variance > 0.0 { variance.sqrt() * student_975(freedom) } else { 0.0 };
+        let estimate = other.mean - self.mean;
+        Interval { low: estimate - reach, estimate, high: estimate + reach }
+    }
+}
+
+/// How a number is shown.
+pub(super) fn shown(name: &Name, value: f64) -> String {
+    match name.pointer.rsplit('/').next().unwrap_or_default() {
+        _ if name.is_time() => time(Nanos(value.round() as i64)),
+        key if is_count(key, value) => format!("{value:.0}"),
+        _ => percent(value),
+    }
+}
+
+/// Requests, calls, bytes: nothing that a lack of processors changes.
+fn is_count(key: &str, value: f64) -> bool {
+    let is_fraction = ["share", "efficiency", "balance", "low", "high", "possible", "imbalance"];
+    !key.ends_with("_ns") && value.fract() == 0.0 && !is_fraction.iter().any(|it| key.contains(it))
+}
+
+/// Why times of these runs tell nothing.
+fn starved(name: &Name, value: f64, runs: &[CheckedRun]) -> Option<String> {
+    let key = name.pointer.rsplit('/').next().unwrap_or_default();
+    let starved: Vec<&str> =
+        runs.iter().filter(|run| run.is_starved()).map(|run| run.name.as_str()).collect();
+    let tells = starved.is_empty() || is_count(key, value);
+    (!tells).then(|| format!("ranks lacked processors in {}", starved.join(", ")))
+}
+
+/// The values of all runs: the least and the most.
+fn values(name: &Name, runs: &[CheckedRun]) -> Option<Vec<(f64, f64)>> {
+    let values: Option<Vec<_>> = runs.iter().map(|run| run.value(&name.pointer)).collect();
+    values.filter(|values| !values.is_empty())
+}
+
+fn mean(values: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> f64 {
+    values.iter().map(of).sum::<f64>() / values.len() as f64
+}
+
+pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
+    let name = &limit.name;
+    let row = |verdict, value, sentence| CheckRow {
+        what: name.asked.clone(),
+        name: name.dotted(),
+        kind: if limit.is_max { CheckKind::Max } else { CheckKind::Min },
+        verdict,
+        value,
+        limit: Some(limit.value),
+        change: None,
+        sentence,
+    };
+    let Some(values) = values(name, runs) else {
+        return row(Verdict::NotJudged, None, format!("{}: a run has no such number", name.asked));
+    };
+    let (low, high) = (mean(&values, |it| it.0), mean(&values, |it| it.1));
+    let value = (low + high) / 2.0;
+    let is_within = |value: f64| match limit.is_max {
+        true => value <= limit.value,
+        false => value >= limit.value,
+    };
+    let verdict = match (is_within(low), is_within(high)) {
+        (true, true) => Verdict::Holds,
+        (false, false) => Verdict::FallsShort,
+        _ => Verdict::NotJudged,
+    };
+    let than = if limit.is_max { "at most" } else { "at least" };
+    let is = match low < high {
+        true => format!("{} to {}", shown(name, low), shown(name, high)),
+        false => shown(name, value),
+    };
+    let sentence =
+        format!("{} is {is}, and has to be {than} {}", name.asked, shown(name, limit.value));
+    match starved(name, value, runs) {
+        Some(why) => row(Verdict::NotJudged, Some(value), format!("{sentence}; {why}")),
+        None => row(verdict, Some(value), sentence),
+    }
+}
+
+/// `None`: neither side has such a number.
+pub(super) fn compare(
+    name: &Name,
+    runs: &[CheckedRun],
+    against: &[CheckedRun],
+    tolerance: f64,
+) -> Option<CheckRow> {
+    let row = |verdict, values: Option<(f64, f64)>, change, sentence: String| CheckRow {
+        what: name.asked.clone(),
+        name: name.dotted(),
+        kind: CheckKind::Against,
+        verdict,
+        value: values.map(|it| it.1),
+        limit: values.map(|it| it.0),
+        change,
+        sentence: format!("{} {sentence}", name.asked),
+    };
+    let (before, after) = match (values(name, against), values(name, runs)) {
+        (None, None) => return None,
+        (Some(before), Some(after)) => (before, after),
+        _ => {
+            let why = "is not known of some runs".to_owned();
+            return Some(row(Verdict::NotJudged, None, None, why));
+        }
+    };
+    let middle = |values: &[(f64, f64)]| -> Vec<f64> {
+        values.iter().map(|(low, high)| (low + high) / 2.0).collect()
+    };
+    let (before, after) = (middle(&before), middle(&after));
+    let (old, new) = (MeanOfRuns::new(&before)?, MeanOfRuns::new(&after)?);
+    let means = Some((old.mean, new.mean));
+    let is = format!("is {}, and was {}", shown(name, new.mean), shown(name, old.mean));
+    if before == after {
+        return Some(row(Verdict::Holds, means, None, format!("{is}: the same runs")));
+    }
+    if before.len().min(after.len()) < FEWEST_RUNS {
+        let few = before.len().min(after.len());
+        let why = format!(
+            "{is}: {few} run{} of a side are too few to tell that from chance; {FEWEST_RUNS} are enough",
+            plural(few as u64)
+        );
+        return Some(row(Verdict::NotJudged, means, None, why));
+    }
+    if let Some(why) = starved(name, new.mean, runs).or_else(|| starved(name, old.mean, against)) {
+        return Some(row(Verdict::NotJudged, means, None, format!("{is}; {why}")));
+    }
+    let change = change(name, old, new);
+    let worse = match name.is_more_better() {
+        Some(true) => {
+            change.map(|it| Interval { low: -it.high, estimate: -it.estimate, high: -it.low })
+        }
+        _ => change,
+    };
+    let is_worse = worse.is_some_and(|it| it.low > 0.0 && it.estimate > tolerance);
+    let verdict = if is_worse { Verdict::FallsShort } else { Verdict::Holds };
+    let by = change.map_or_else(String::new, |it| format!(": {}", in_words(it)));
+    Some(row(verdict, means, change, format!("{is}{by}")))
+}
+
+/// As a fraction of the earlier mean; of what is a fraction itself, the difference: of a share of a thousandth no multiple matters.
+fn change(name: &Name, old: MeanOfRuns, new: MeanOfRuns) -> Option<Interval> {
+    let key = name.pointer.rsplit('/').next().unwrap_or_default();
+    let difference = old.to(new);
+    match name.is_time() || is_count(key, old.mean) {
+        true => (old.mean != 0.0).then(|| difference.map(|it| it / old.mean.abs())),
+        false => Some(difference),
+    }
+}
+
+/// "8.1 % more (6.0 to 10.2 % with 95 % confidence)"
+fn in_words(change: Interval) -> String {
+    let signed = |value: f64| match value < 0.0 {
+        true => format!("−{}", percent(-value)),
+        false => format!("+{}", percent(value)),
+    };
+    format!(
+        "{} ({} to {} with 95 % confidence)",
+        signed(change.estimate),
+        signed(change.low),
+        signed(change.high)
+    )
+}
+
+pub(super) fn followed(
+    number: usize,
+    runs: &[CheckedRun],
+    against: &[CheckedRun],
+) -> Result<FollowedAdvice, String> {
+    let base = against.first().ok_or("--advice needs --against: the runs that had that advice")?;
+    let advice = &base.report["advice"];
+    let count = advice.as_array().map_or(0, Vec::len);
+    let advice = advice.get(number).ok_or_else(|| {
+        format!("--advice {number}: {} has {count} pieces of advice, from 0 on", base.name)
+    })?;
+    let run_ns = base.report["totals"]["run_ns"].as_f64().unwrap_or(0.0).max(1.0);
+    let share = |key: &str| advice[key].as_f64().unwrap_or(0.0) / run_ns;
+    let (low, high) = (share("time_low_ns"), share("time_high_ns"));
+    let run_time = Name::new("run-time");
+    let row = compare(&run_time, runs, against, 0.0);
+    let saved = row.as_ref().and_then(|row| row.change).map(|it| Interval {
+        low: -it.high,
+        estimate: -it.estimate,
+        high: -it.low,
+    });
+    let text = |key: &str| advice[key].as_str().unwrap_or_default().to_owned();
+    let headline = text("headline");
+    let measured = match (saved, row) {
+        (Some(saved), _) => format!(
+            "measured {} less run time ({} to {} with 95 % confidence)",
+            percent(saved.estimate),
+            percent(saved.low),
+            percent(saved.high)
+        ),
+        (None, Some(row)) => format!("not measured: {}", row.sentence),
+        (None, None) => "not measured".to_owned(),
+    };
+    let sentence =
+        format!("{headline} At stake were at most {} of the run time; {measured}.", percent(high));
+    Ok(FollowedAdvice {
+        number,
+        cure: text("cure"),
+        headline,
+        predicted_low: low,
+        predicted_high: high,
+        measured: saved,
+        sentence,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Check;
+    use serde_json::json;
+
+    fn runs(times: &[i64]) -> Vec<CheckedRun> {
+        let run = |(number, ns): (usize, &i64)| CheckedRun {
+            name: format!("r{number}"),
+            report: json!({
+                "head": { "longest_run_ns": ns, "ranks": 2 },
+                "problems": [],
+                "totals": { "run_ns": ns, "requests": 4 },
+                "efficiency": { "transfer_efficiency": { "low": 0.5, "high": 0.7 } },
+                "sites": [{ "call": "MPI_Wait", "site": { "function": "f", "file": "a.c", "line": 7 }, "time_ns": ns / 2 }],
+                "advice": [{ "cure": "test", "headline": "Test.", "time_low_ns": 10, "time_high_ns": 30 }],
+            }),
+        };
+        times.iter().enumerate().map(run).collect()
+    }
+
+    fn check(new: &[i64], old: &[i64]) -> Check {
+        Check::new(&runs(new), &runs(old), &[], (0.05, None)).unwrap()
+    }
+
+    /// Means of 101 and 121; both variances of the mean are 1/3, so Welch has 4 degrees of freedom and a reach of
+    /// 2.776 × sqrt(2/3) = 2.267.
+    #[test]
+    fn the_interval_of_a_difference_is_welchs() {
+        let (old, new) = ([100.0, 101.0, 102.0], [120.0, 121.0, 122.0]);
+        let found = MeanOfRuns::new(&old).unwrap().to(MeanOfRuns::new(&new).unwrap());
+        assert_eq!(found.estimate, 20.0);
+        assert!((found.high - found.estimate - 2.267).abs() < 0.01, "{found:?}");
+        assert!((found.estimate - found.low - 2.267).abs() < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn slower_runs_fall_short_and_name_the_site() {
+        let slower = check(&[120, 121, 122], &[100, 101, 102]);
+        assert_eq!(slower.verdict, Verdict::FallsShort, "{slower:?}");
+        let site = &slower.sites.as_ref().unwrap()[0];
+        assert_eq!(
+            (site.call.as_str(), site.line, site.difference_ns),
+            ("MPI_Wait", Some(7), Nanos(5))
+        );
+        assert_eq!(check(&[100, 101, 102], &[120, 121, 122]).verdict, Verdict::Holds);
+        assert_eq!(
+            check(&[103, 104, 105], &[100, 101, 102]).verdict,
+            Verdict::Holds,
+            "3 % are tolerated"
+        );
+        assert_eq!(check(&[90, 120, 150], &[80, 100, 120]).verdict, Verdict::Holds, "chance");
+    }
+
+    #[test]
+    fn a_run_against_itself_holds_and_two_single_runs_are_not_judged() {
+        assert_eq!(check(&[100], &[100]).verdict, Verdict::Holds);
+        assert_eq!(check(&[150], &[100]).verdict, Verdict::NotJudged);
+        assert_eq!(check(&[90, 100, 140], &[90, 100, 140]).verdict, Verdict::Holds);
+    }
+
+    #[test]
+    fn limits_hold_fall_short_or_cannot_be_judged() {
+        let verdict = |name: &str, is_max: bool, value: f64, runs: &[CheckedRun]| {
+            limit(&Limit { name: Name::new(name), is_max, value }, runs).verdict
+        };
+        let mut some = runs(&[100, 110]);
+        assert_eq!(verdict("run-time", true, 105.0, &some), Verdict::Holds);
+        assert_eq!(verdict("run-time", true, 104.0, &some), Verdict::FallsShort);
+        assert_eq!(verdict("transfer", false, 0.5, &some), Verdict::Holds);
+        assert_eq!(verdict("transfer", false, 0.6, &some), Verdict::NotJudged, "0.5 to 0.7");
+        assert_eq!(verdict("transfer", false, 0.8, &some), Verdict::FallsShort);
+        assert_eq!(verdict("step", true, 1.0, &some), Verdict::NotJudged, "there are none");
+        some[1].report["problems"] = json!([{ "kind": "starved" }]);
+        assert_eq!(verdict("run-time", true, 105.0, &some), Verdict::NotJudged);
+        assert_eq!(
+            verdict("requests", true, 4.0, &some),
+            Verdict::Holds,
+            "no lack of processors makes more"
+        );
+    }
+
+    #[test]
+    fn what_following_advice_gained() {
+        let (new, old) = (runs(&[79, 80, 81]), runs(&[99, 100, 101]));
+        let found = Check::new(&new, &old, &[], (0.05, Some(0))).unwrap().advice.unwrap();
+        assert!((found.measured.unwrap().estimate - 0.2).abs() < 1e-9, "{found:?}");
+        assert_eq!((found.predicted_low, found.predicted_high), (10.0 / 99.0, 30.0 / 99.0));
+        assert!(Check::new(&new, &old, &[], (0.05, Some(1))).unwrap_err().contains("has 1 pieces"));
+    }
+}

@@ -1,0 +1,147 @@
+//! Numbers of the report by name: `totals.exposed_ns` or `/totals/exposed_ns`, and short names of those that matter most.
+
+use serde_json::Value;
+use strsim::{jaro_winkler, normalized_levenshtein};
+
+/// A short name, the number in the report, and whether more of it is better (`None`: neither).
+pub const SHORT_NAMES: [(&str, &str, Option<bool>); 20] = [
+    ("run-time", "/head/longest_run_ns", Some(false)),
+    ("mpi", "/totals/mpi_share", Some(false)),
+    ("exposed", "/summary/exposed_share", Some(false)),
+    ("overlappable", "/summary/overlappable_high_ns", Some(false)),
+    ("achieved", "/overlap/totals/achieved_low", Some(true)),
+    ("possible", "/overlap/totals/possible", Some(true)),
+    ("lost", "/overlap/totals/lost_high", Some(false)),
+    ("efficiency", "/efficiency/parallel_efficiency", Some(true)),
+    ("load-balance", "/efficiency/load_balance", Some(true)),
+    ("communication", "/efficiency/communication_efficiency", Some(true)),
+    ("serialisation", "/efficiency/serialisation_efficiency", Some(true)),
+    ("transfer", "/efficiency/transfer_efficiency", Some(true)),
+    ("imbalance", "/spread/compute_imbalance", Some(false)),
+    ("step", "/steps/duration/typical_ns", Some(false)),
+    ("step-p95", "/steps/duration/p95_ns", Some(false)),
+    ("step-worst", "/steps/duration/worst_ns", Some(false)),
+    ("step-exposed", "/steps/exposed/typical_share", Some(false)),
+    ("requests", "/totals/requests", None),
+    ("calls", "/totals/calls", None),
+    ("unsuccessful-tests", "/totals/unsuccessful_tests", None),
+];
+
+/// A number of the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// As it was typed.
+    pub asked: String,
+    pub pointer: String,
+}
+
+impl Name {
+    /// A short name, or any other that is made of keys; whether a report has it is for [`Name::check`] to say.
+    pub fn new(asked: &str) -> Name {
+        Name::find(asked).unwrap_or_else(|| {
+            let keys = asked.trim_start_matches(['/', '.']).replace(['.', '['], "/");
+            Name { asked: asked.to_owned(), pointer: format!("/{}", keys.replace(']', "")) }
+        })
+    }
+
+    /// A short name.
+    pub(super) fn find(asked: &str) -> Option<Name> {
+        let (_, pointer, _) = SHORT_NAMES.iter().find(|(short, ..)| *short == asked)?;
+        Some(Name { asked: asked.to_owned(), pointer: (*pointer).to_owned() })
+    }
+
+    /// As the document of keys writes it.
+    pub fn dotted(&self) -> String {
+        self.pointer.trim_start_matches('/').replace('/', ".")
+    }
+
+    /// Whether more is better, where that is known.
+    pub(super) fn is_more_better(&self) -> Option<bool> {
+        SHORT_NAMES.iter().find(|(_, pointer, _)| *pointer == self.pointer)?.2
+    }
+
+    /// Whether it is a time, whose unit a limit may have.
+    pub fn is_time(&self) -> bool {
+        self.pointer.ends_with("_ns")
+    }
+
+    /// # Errors
+    /// A report has no such key; the nearest ones, as a sentence.
+    pub fn check(&self, report: &Value) -> Result<(), String> {
+        let parent = self.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let is_there = report.pointer(&self.pointer).is_some();
+        // of what is null none of its keys is known, and of a list a run may have fewer
+        let mut around = parent;
+        while !is_there && !around.is_empty() && report.pointer(around).is_none() {
+            around = around.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+        let is_open = report.pointer(around).is_some_and(|it| it.is_null() || it.is_array());
+        if is_there || (is_open && !around.is_empty()) || Name::find(&self.asked).is_some() {
+            return Ok(());
+        }
+        let near = nearest(&self.asked, report);
+        Err(format!("a report has no number {}; the nearest are {}", self.asked, near.join(", ")))
+    }
+}
+
+/// Three names, the nearest first.
+fn nearest(asked: &str, report: &Value) -> Vec<String> {
+    let mut names: Vec<String> =
+        SHORT_NAMES.iter().map(|(short, ..)| (*short).to_owned()).collect();
+    numbers(report, "", &mut names);
+    let last = |name: &str| name.rsplit(['.', '/']).next().unwrap_or(name).to_owned();
+    let near = |name: &String| {
+        let of = |a: &str, b: &str| jaro_winkler(a, b) + normalized_levenshtein(a, b);
+        of(asked, name).max(of(&last(asked), &last(name)))
+    };
+    names.sort_by(|a, b| near(b).total_cmp(&near(a)));
+    names.truncate(3);
+    names
+}
+
+/// All numbers of a document by name; of lists their first entry.
+fn numbers(value: &Value, name: &str, names: &mut Vec<String>) {
+    let within = |key: &str| match name {
+        "" => key.to_owned(),
+        _ => format!("{name}.{key}"),
+    };
+    match value {
+        Value::Number(_) => names.push(name.to_owned()),
+        Value::Object(keys) => {
+            keys.iter().for_each(|(key, value)| numbers(value, &within(key), names));
+        }
+        Value::Array(items) => {
+            items.iter().take(1).for_each(|item| numbers(item, &within("0"), names));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn names_are_short_or_those_of_the_document() {
+        assert_eq!(Name::new("exposed").pointer, "/summary/exposed_share");
+        for asked in ["totals.mpi_ns", "/totals/mpi_ns", "totals/mpi_ns"] {
+            assert_eq!(Name::new(asked).pointer, "/totals/mpi_ns");
+        }
+        assert_eq!(Name::new("sites[0].time_ns").pointer, "/sites/0/time_ns");
+        assert_eq!(Name::new("exposed").dotted(), "summary.exposed_share");
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_nearest() {
+        let report =
+            json!({ "totals": { "exposed_ns": 1, "mpi_ns": 2 }, "steps": null, "sites": [] });
+        for known in ["totals.mpi_ns", "steps.duration.min_ns", "step", "sites[0].time_ns"] {
+            assert_eq!(Name::new(known).check(&report), Ok(()), "{known}");
+        }
+        let why = Name::new("totals.exposd_ns").check(&report).unwrap_err();
+        assert!(why.contains("the nearest are totals.exposed_ns"), "{why}");
+        let why = Name::new("exposd").check(&report).unwrap_err();
+        assert!(why.contains("the nearest are exposed"), "{why}");
+    }
+}

@@ -1,0 +1,38 @@
+//! Efficiencies as text.
+
+use std::io::{self, Write};
+
+use crate::render::table::{Align, Cell, Table};
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{percent, percent_range};
+use lapscope_measure::efficiency::{Bounds, Efficiency};
+use lapscope_report::report::Report;
+
+/// # Errors
+/// Of the writer.
+pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let Some(efficiency) = &report.efficiency else { return Ok(()) };
+    writeln!(out, "\n{}", style.headed("EFFICIENCY", "as POP defines it; 100 % at best"))?;
+    let columns = [Align::Left, Align::Right, Align::Left].map(|align| ("", align));
+    let mut table = Table::new(&columns);
+    for line in efficiency.lines() {
+        let row = [line.label.to_owned(), bounds(line.value), line.of_what.to_owned()];
+        table.row(row.map(Cell::from).into(), None);
+    }
+    table.write(out, style)
+}
+
+/// "93.1 to 94.0 %"
+fn bounds(value: Option<Bounds>) -> String {
+    value.map_or_else(|| "not known".to_owned(), |it| percent_range(it.low, it.high))
+}
+
+/// That of a part of the run, in a sentence.
+pub(super) fn sentence(efficiency: &Efficiency) -> String {
+    format!(
+        "Their parallel efficiency is {}: load balance {} times communication efficiency {}.",
+        percent(efficiency.parallel_efficiency),
+        percent(efficiency.load_balance),
+        percent(efficiency.communication_efficiency),
+    )
+}

@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::fixture::{failure, json};
+use crate::fixture::{command, failure, json};
+use assert_cmd::assert::OutputAssertExt;
 use lapscope_data::db::USER_VERSION;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::Rank;
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
 
 fn set_version(path: &Path, version: i64) {
     let database = rusqlite::Connection::open(path).unwrap();
@@ -62,6 +65,21 @@ fn spoil(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     bytes[4096..].fill(0xa5);
     fs::write(path, bytes).unwrap();
+}
+
+/// The launcher was forgotten, or what is its was given to lapscope.
+#[test]
+fn an_option_of_a_launcher_is_answered_with_a_launch_line() {
+    let directory = tempfile::tempdir().unwrap();
+    for (typed, line) in [
+        (&["run", "-n", "2", "./halo"][..], "lapscope run -- mpirun -n 2 ./halo"),
+        (&["tune", "-np", "4", "./my app"], "lapscope tune -- mpirun -np 4 './my app'"),
+    ] {
+        let failed = command(directory.path(), typed).assert().code(2);
+        failed.stderr(contains(line));
+    }
+    let failed = command(directory.path(), &["run", "--nothing", "./halo"]).assert().code(2);
+    failed.stderr(contains("mpirun").not());
 }
 
 #[test]

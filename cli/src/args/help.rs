@@ -32,6 +32,9 @@ pub fn parse() -> Cli {
     let parsed =
         command(columns()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| {
+        if let Some(text) = option_of_a_launcher(&error) {
+            usage_error(&text);
+        }
         let text = match program_in_place_of_command(&error) {
             Some(program) => {
                 let line =
@@ -61,6 +64,26 @@ fn program_in_place_of_command(error: &clap::Error) -> Option<String> {
     };
     let is_program = typed.contains('/') || find_executable(typed.as_ref()).is_some();
     is_program.then(|| typed.clone())
+}
+
+/// `lapscope run -n 4 ./app`: what to type, where an option that only launchers have stands before any launcher.
+fn option_of_a_launcher(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    const LAUNCHING: [&str; 3] = ["run", "reach", "tune"];
+    const OPTIONS: [&str; 5] = ["-n", "-np", "--np", "-N", "--ntasks"];
+    let typed = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(typed) if error.kind() == ErrorKind::UnknownArgument => typed,
+        _ => return None,
+    };
+    let mut words = std::env::args().skip(1);
+    let command = words.next().filter(|command| LAUNCHING.contains(&command.as_str()))?;
+    let line: Vec<String> = words.map(|word| shell::quote(&word)).collect();
+    let is_first =
+        line.first()?.starts_with(typed) && OPTIONS.iter().any(|it| it.starts_with(typed));
+    is_first.then(|| {
+        let line = line.join(" ");
+        format!("{typed} is an option of a launcher; to record what one starts: lapscope {command} -- mpirun {line}")
+    })
 }
 
 /// The help of lapscope, or of the command `topic`; `None`: there is no such command.

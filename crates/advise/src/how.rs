@@ -39,7 +39,7 @@ pub struct CodedCure {
 }
 
 /// All of them.
-pub const CURES: [CodedCure; 9] = [
+pub const CURES: [CodedCure; 10] = [
     coded(Cure::Test, "test", "Test now and then while computing, so that messages move"),
     coded(
         Cure::WaitTogether,
@@ -59,9 +59,16 @@ pub const CURES: [CodedCure; 9] = [
         "Enter MPI now and then where others wait for it",
     ),
     coded(Cure::CallEarlier, "call_earlier", "End an epoch before computing"),
+    COLLECTIVE,
     SENDRECV,
     RECEIVE_FIRST,
 ];
+/// [`Cure::Test`] of a collective.
+const COLLECTIVE: CodedCure = CodedCure {
+    cure: None,
+    key: "test_collective",
+    does: "Test a collective now and then in the computation",
+};
 const SENDRECV: CodedCure = CodedCure {
     cure: None,
     key: "sendrecv",
@@ -106,6 +113,25 @@ impl Language {
         }
     }
 
+    /// A non-blocking collective up to its request: that of the program by its name alone, else one as an example.
+    fn collective(self, post: &str) -> String {
+        let call = post.split(' ').next().and_then(|word| word.strip_prefix("MPI_I"));
+        match (self, call) {
+            (Language::Python, Some(call)) => format!("comm.I{call}(..."),
+            (Language::Python, None) => "comm.Iallreduce(out, into".to_owned(),
+            (Language::Fortran | Language::FixedFortran, Some(call)) => {
+                format!("call MPI_I{call}(...")
+            }
+            (Language::Fortran | Language::FixedFortran, None) => {
+                "call MPI_Iallreduce(out, in, count, MPI_DOUBLE_PRECISION, MPI_SUM, comm".to_owned()
+            }
+            (Language::C | Language::Cxx, Some(call)) => format!("MPI_I{call}(..."),
+            (Language::C | Language::Cxx, None) => {
+                "MPI_Iallreduce(out, in, count, MPI_DOUBLE, MPI_SUM, comm".to_owned()
+            }
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Language::C => "C",
@@ -127,8 +153,11 @@ impl Language {
 
 /// How the advice looks in the program; `None`: it is no change of code.
 pub fn snippet(advice: &Advice) -> Option<Snippet> {
-    let CodedCure { key, .. } = CURES.into_iter().find(|it| it.cure == Some(advice.cure))?;
     let first = advice.change.first().unwrap_or(&advice.waiting);
+    let CodedCure { key, .. } = match advice.cure {
+        Cure::Test if is_collective(&first.call) => COLLECTIVE,
+        cure => CURES.into_iter().find(|it| it.cure == Some(cure))?,
+    };
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
     let place = |it: &CallSite| place(&it.call, it.site.as_ref());
@@ -150,6 +179,11 @@ pub fn without_buffering(relies: &ReliesOnBuffering) -> Vec<(&'static str, Snipp
     let code =
         |it: CodedCure| (it.does, fill(it.key, language, [&place, &place], None, interval(None)));
     in_one.into_iter().chain([RECEIVE_FIRST]).map(code).collect()
+}
+
+/// Whether a post is of a collective: all others send or receive.
+fn is_collective(call: &str) -> bool {
+    call.starts_with("MPI_I") && !["send", "recv"].iter().any(|word| call.contains(word))
 }
 
 fn language_of(site: Option<&FrameName>) -> Language {
@@ -191,6 +225,7 @@ fn fill(
         let seconds = format!("{interval:.1e}");
         let line = line.map(|line| language.comment(line)).unwrap_or_default();
         let text = text.replace(" @line", &line).replace("@interval", &seconds);
+        let text = text.replace("@collective", &language.collective(post));
         let text = text.replace("@post", post).replace("@wait", wait);
         if language == Language::FixedFortran {
             fixed_form::rewrite(&text)

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use anyhow::{bail, Context, Result};
 
 use crate::install;
+use crate::run::child::{self, ChildEnd, HeldSignals};
 use crate::run::environment::{self, EnvironmentChanges};
-use crate::run::{child, line, mpi_library, Recorded};
+use crate::run::{line, mpi_library, Recorded};
 use lapscope_data::say;
 
 /// What to launch.
@@ -48,9 +49,9 @@ impl OwnProgram<'_> {
         let recorded = Recorded::into_directory(&run.directory, self.settings(&preload)?);
         warn_of_load();
         let settings = &recorded.settings;
-        let status = launch(&self.launch_line(&program, settings), settings)?;
-        if !status.success() {
-            return Ok(Err(self.failed(status)));
+        let end = launch(&self.launch_line(&program, settings), settings)?;
+        if !end.status.success() {
+            return Ok(Err(self.failed(end)));
         }
         run.directory = recorded.recovered_run(true)?.directory;
         Ok(Ok(run))
@@ -130,8 +131,12 @@ impl OwnProgram<'_> {
         self.behind(settings.exported(self.command).into_owned(), program)
     }
 
-    fn failed(&self, status: ExitStatus) -> ExitCode {
+    fn failed(&self, ChildEnd { status, interrupted, .. }: ChildEnd) -> ExitCode {
         let code = child::exit_code(status);
+        if interrupted {
+            say!("interrupted: nothing was measured");
+            return ExitCode::from(code);
+        }
         say!("the launch failed with exit code {code}: nothing was measured");
         say!(
             "a launch line is a launcher and its options, without a program, as in: {} mpirun -n 2",
@@ -162,13 +167,15 @@ pub fn warn_of_load() {
 
 /// Standard output is for our own data.
 #[allow(clippy::disallowed_methods)] // what the launcher says is not ours
-fn launch(line: &[OsString], settings: &EnvironmentChanges) -> Result<ExitStatus> {
+fn launch(line: &[OsString], settings: &EnvironmentChanges) -> Result<ChildEnd> {
     let stderr = io::stderr().lock();
     let to_stderr = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map(Stdio::from);
     drop(stderr);
     let mut command = settings.command(line);
     command.stdout(to_stderr.unwrap_or_else(|_| Stdio::null()));
-    child::run(&mut command).with_context(|| line[0].to_string_lossy().into_owned())
+    HeldSignals::hold()
+        .run(&mut command, None)
+        .with_context(|| line[0].to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -19,6 +19,23 @@ for (int block = 0; block < blocks; block++) {
     }
 }
 MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* @wait */
+/* == test_collective: before */
+@collective, &requests[0]); /* @post */
+for (int block = 0; block < blocks; block++)
+    compute(block); @line
+MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* @wait */
+/* == test_collective: after */
+@collective, &requests[0]); /* @post */
+double last = MPI_Wtime();
+for (int block = 0; block < blocks; block++) {
+    compute(block); @line
+    if (MPI_Wtime() - last > @interval) {
+        int done;
+        MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+        last = MPI_Wtime();
+    }
+}
+MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* @wait */
 /* == wait_together: before */
 for (int part = 0; part < 2; part++)
     MPI_Irecv(&in[part * half], half, MPI_DOUBLE, peer, tag + part, comm, &requests[part]);

@@ -20,6 +20,24 @@ do block = 1, blocks
   end if
 end do
 call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr) ! @wait
+! == test_collective: before
+@collective, requests(1), ierr) ! @post
+do block = 1, blocks
+  call compute(block) @line
+end do
+call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr) ! @wait
+! == test_collective: after
+@collective, requests(1), ierr) ! @post
+! with: double precision :: last; logical :: done
+last = MPI_Wtime()
+do block = 1, blocks
+  call compute(block) @line
+  if (MPI_Wtime() - last > @interval) then
+    call MPI_Test(requests(1), done, MPI_STATUS_IGNORE, ierr)
+    last = MPI_Wtime()
+  end if
+end do
+call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr) ! @wait
 ! == wait_together: before
 do part = 0, 1
   call MPI_Irecv(in(1 + part * half), half, MPI_DOUBLE_PRECISION, peer, tag + part, comm, requests(1 + part), ierr)

@@ -14,6 +14,20 @@ for block in range(blocks):
         MPI.Request.Testall(requests)
         last = MPI.Wtime()
 MPI.Request.Waitall(requests)  # @wait
+# == test_collective: before
+request = @collective)  # @post
+for block in range(blocks):
+    compute(block) @line
+request.Wait()  # @wait
+# == test_collective: after
+request = @collective)  # @post
+last = MPI.Wtime()
+for block in range(blocks):
+    compute(block) @line
+    if MPI.Wtime() - last > @interval:
+        request.Test()
+        last = MPI.Wtime()
+request.Wait()  # @wait
 # == wait_together: before
 receives = [comm.Irecv(into[part * half : (part + 1) * half], peer, tag + part) for part in range(2)]
 for part in range(2):

@@ -12,23 +12,25 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         return;
     };
     html.element("p", &[("class", "note")], &format!("These are {}.", note(profile)));
-    html.within("table", &[], |html| {
-        html.within("thead", &[], |html| {
-            html.within("tr", &[], |html| {
-                for (class, head) in [("n", "share"), ("n", "samples"), ("", "line")] {
-                    html.element("th", &[("class", class), ("scope", "col")], head);
+    html.within("div", &[("class", "scroll")], |html| {
+        html.within("table", &[], |html| {
+            html.within("thead", &[], |html| {
+                html.within("tr", &[], |html| {
+                    for (class, head) in [("n", "share"), ("n", "samples"), ("", "line")] {
+                        html.element("th", &[("class", class), ("scope", "col")], head);
+                    }
+                });
+            });
+            html.within("tbody", &[], |html| {
+                for (place, line) in profile.outside.lines.iter().enumerate() {
+                    html.within("tr", &[], |html| {
+                        let at = |key: &str| format!("/profile/outside/lines/{place}/{key}");
+                        document.cell(html, &at("share"), Unit::Percent);
+                        document.cell(html, &at("samples"), Unit::Count);
+                        html.within("td", &[], |html| html.whole_text(&line_in_words(line)));
+                    });
                 }
             });
-        });
-        html.within("tbody", &[], |html| {
-            for (place, line) in profile.outside.lines.iter().enumerate() {
-                html.within("tr", &[], |html| {
-                    let at = |key: &str| format!("/profile/outside/lines/{place}/{key}");
-                    document.cell(html, &at("share"), Unit::Percent);
-                    document.cell(html, &at("samples"), Unit::Count);
-                    html.within("td", &[], |html| html.whole_text(&line_in_words(line)));
-                });
-            }
         });
     });
     sentences(profile, report.ranks.len()).iter().for_each(|line| html.paragraph(line));

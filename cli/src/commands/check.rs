@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use toml::{Table, Value};
 
+use super::open_run;
 use crate::args::check::{share, value_of, CheckArgs};
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
@@ -14,7 +15,6 @@ use lapscope_report::check::{
     read_baseline, write_baseline, Check, CheckedRun, Limit, Name, Verdict,
 };
 use lapscope_report::pipeline::report::build;
-use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::ReportOptions;
 use lapscope_show::format::rows::{self, RowWriter};
 use lapscope_show::format::{self, Document};
@@ -109,10 +109,7 @@ fn side(paths: &[PathBuf], args: &CheckArgs) -> Result<Vec<CheckedRun>> {
 }
 
 fn read_run(path: Option<&Path>, args: &CheckArgs) -> Result<CheckedRun> {
-    let mut open = OpenRun::open(path)?;
-    open.resources = args.resources.resources();
-    open.reference.clone_from(&args.times.reference);
-    open.find_wrappers(&args.wrappers.names)?;
+    let mut open = open_run(path, &args.times, &args.wrappers, &args.resources)?;
     Ok(CheckedRun::new(&build(&mut open, &[], ReportOptions::default())?)?)
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::open_run;
 use crate::args::DiffArgs;
 use lapscope_data::db::{Configuration, Database};
 use lapscope_report::diff::{Diff, DiffSide};
@@ -29,11 +30,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
 }
 
 fn open(path: &Path, args: &DiffArgs) -> Result<OpenRun> {
-    let mut open = OpenRun::open(Some(path))?;
-    open.resources = args.resources.resources();
-    open.reference.clone_from(&args.times.reference);
-    open.find_wrappers(&args.wrappers.names)?;
-    Ok(open)
+    open_run(Some(path), &args.times, &args.wrappers, &args.resources)
 }
 
 fn side(mut open: OpenRun) -> Result<DiffSide> {

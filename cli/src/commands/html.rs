@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{bail, Context, Result};
 
+use super::open_run;
 use crate::args::{HtmlArgs, LISTED_SITES};
 use lapscope_data::say;
 use lapscope_data::text::shell;
@@ -27,10 +28,7 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     if let Some((a, b)) = args.run.as_deref().zip(args.run_b.as_deref()) {
         return compare::run(args, a, b);
     }
-    let mut open = OpenRun::open(args.run.as_deref())?;
-    open.resources = args.resources.resources();
-    open.reference.clone_from(&args.times.reference);
-    open.find_wrappers(&args.wrappers.names)?;
+    let mut open = open_run(args.run.as_deref(), &args.times, &args.wrappers, &args.resources)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
     check(&path)?;
     let asked = PageChoice {

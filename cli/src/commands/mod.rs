@@ -1,5 +1,10 @@
 //! One file a subcommand. Each has `pub fn run(args: &…Args) -> anyhow::Result<std::process::ExitCode>`.
 
+use std::path::Path;
+
+use crate::args::{ReferenceArgs, ResourceArgs, WrapperArgs};
+use lapscope_report::pipeline::OpenRun;
+
 pub mod bench;
 pub mod calibrate;
 pub mod check;
@@ -37,4 +42,21 @@ pub fn left_out(command: &str) -> anyhow::Error {
         "this build has no `lapscope {command}`: `make demo` leaves it out, because it takes long to compile; `make build` has \
          everything"
     )
+}
+
+/// Opens a run as the arguments of commands that analyse one say.
+///
+/// # Errors
+/// There is no run, no file of it can be read, or a wrapper is named that cannot be.
+pub fn open_run(
+    run: Option<&Path>,
+    times: &ReferenceArgs,
+    wrappers: &WrapperArgs,
+    resources: &ResourceArgs,
+) -> anyhow::Result<OpenRun> {
+    let mut open = OpenRun::open(run)?;
+    open.resources = resources.resources();
+    open.reference.clone_from(&times.reference);
+    open.find_wrappers(&wrappers.names)?;
+    Ok(open)
 }

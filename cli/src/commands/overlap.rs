@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::open_run;
 use crate::args::OverlapArgs;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::overlap::{build, OverlapDocument};
-use lapscope_report::pipeline::OpenRun;
 use lapscope_show::format::rows::RowWriter;
 use lapscope_show::format::{self, Document};
 use lapscope_show::render;
@@ -22,11 +22,9 @@ use lapscope_trace::problem::Problem;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.read.run.as_deref())?;
-    open.resources = args.resources.resources();
+    let mut open =
+        open_run(args.read.run.as_deref(), &args.times, &args.wrappers, &args.resources)?;
     open.stretch = args.stretch.wanted();
-    open.reference.clone_from(&args.times.reference);
-    open.find_wrappers(&args.wrappers.names)?;
     let options =
         OverlapOptions { top: args.read.format.top(args.top, 10), ranks: &args.ranks.chosen() };
     let all = build(&mut open, options)?;

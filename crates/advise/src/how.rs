@@ -115,20 +115,19 @@ impl Language {
 
     /// A non-blocking collective up to its request: that of the program by its name alone, else one as an example.
     fn collective(self, post: &str) -> String {
+        let (begin, example) = match self {
+            Language::Python => ("comm.I", "allreduce(out, into"),
+            Language::Fortran | Language::FixedFortran => {
+                ("call MPI_I", "allreduce(out, in, count, MPI_DOUBLE_PRECISION, MPI_SUM, comm")
+            }
+            Language::C | Language::Cxx => {
+                ("MPI_I", "allreduce(out, in, count, MPI_DOUBLE, MPI_SUM, comm")
+            }
+        };
         let call = post.split(' ').next().and_then(|word| word.strip_prefix("MPI_I"));
-        match (self, call) {
-            (Language::Python, Some(call)) => format!("comm.I{call}(..."),
-            (Language::Python, None) => "comm.Iallreduce(out, into".to_owned(),
-            (Language::Fortran | Language::FixedFortran, Some(call)) => {
-                format!("call MPI_I{call}(...")
-            }
-            (Language::Fortran | Language::FixedFortran, None) => {
-                "call MPI_Iallreduce(out, in, count, MPI_DOUBLE_PRECISION, MPI_SUM, comm".to_owned()
-            }
-            (Language::C | Language::Cxx, Some(call)) => format!("MPI_I{call}(..."),
-            (Language::C | Language::Cxx, None) => {
-                "MPI_Iallreduce(out, in, count, MPI_DOUBLE, MPI_SUM, comm".to_owned()
-            }
+        match call {
+            Some(call) => format!("{begin}{call}(..."),
+            None => format!("{begin}{example}"),
         }
     }
 

@@ -197,11 +197,16 @@ pub enum Presence {
     B,
 }
 
+/// The mean of a rank of what is summed over so many in each run.
+fn per_rank(pair: TimePair, (a, b): (usize, usize)) -> TimePair {
+    let mean = |ranks: usize, sum| MeanOfRanks(ranks as u64).of(sum);
+    TimePair::new(mean(a, pair.a_ns), mean(b, pair.b_ns))
+}
+
 impl Diff {
     /// Times that are summed over ranks as means of one: the runs may not have as many.
     pub fn mean(&self, pair: TimePair) -> TimePair {
-        let mean = |run: &RunIdentity, sum| MeanOfRanks(run.ranks as u64).of(sum);
-        TimePair::new(mean(&self.a, pair.a_ns), mean(&self.b, pair.b_ns))
+        per_rank(pair, (self.a.ranks, self.b.ranks))
     }
 
     /// Compares two reports with all their call sites; `top` limits how many are listed, 0 lists all.
@@ -347,7 +352,6 @@ impl SitePair {
             let part = site.and_then(|site| site.overlap);
             part.map_or(ByCause::default(), |part| part.exposed().1)
         };
-        let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or_default();
         SitePair {
             call: either.map(|site| site.call.clone()).unwrap_or_default(),
             kind: either.map_or(SiteKind::Other, |site| site.kind),
@@ -366,7 +370,7 @@ impl SitePair {
             inside: time(|site| site.numbers.inside_ns),
             exposed: time(|site| site.numbers.exposed_ns),
             exposed_by_cause: CausePair::new(causes(a), causes(b)),
-            per_rank: TimePair::new(mean(total.a_ns, ranks.0), mean(total.b_ns, ranks.1)),
+            per_rank: per_rank(total, ranks),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Medians, quantiles, intervals and proportions, each defined once. Values are of any unit, and results are of the same.
 
 use std::cmp::Ordering;
+use std::ops::Neg;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,14 @@ pub struct Interval {
 impl Interval {
     pub fn map(self, change: impl Fn(f64) -> f64) -> Interval {
         Interval { low: change(self.low), estimate: change(self.estimate), high: change(self.high) }
+    }
+}
+
+impl Neg for Interval {
+    type Output = Interval;
+
+    fn neg(self) -> Interval {
+        Interval { low: -self.high, estimate: -self.estimate, high: -self.low }
     }
 }
 

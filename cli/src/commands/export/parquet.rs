@@ -7,23 +7,20 @@ use anyhow::Result;
 use super::interrupt::Interrupts;
 use super::with_cure;
 use crate::args::ExportParquetArgs;
+use crate::commands::open_run;
 use lapscope_advise::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
 use lapscope_columns::{write, WriteProgress};
 use lapscope_data::say;
 use lapscope_data::text::progress::Progress;
 use lapscope_report::pipeline::overlap::prepare;
-use lapscope_report::pipeline::OpenRun;
 use lapscope_show::format::warn_of_data;
 
 /// # Errors
 /// There is no run here, nothing of it can be read, or the directory is there already or cannot be written.
 pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
     refuse_existing(&args.directory)?;
-    let mut open = OpenRun::open(args.run.as_deref())?;
-    open.resources = args.resources.resources();
-    open.reference.clone_from(&args.times.reference);
-    open.find_wrappers(&args.wrappers.names)?;
+    let mut open = open_run(args.run.as_deref(), &args.times, &args.wrappers, &args.resources)?;
     let prepared = prepare(&mut open)?;
     for note in &prepared.notes {
         say!("{note}");

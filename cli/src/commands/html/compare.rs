@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::{check, default_path, show, write};
 use crate::args::HtmlArgs;
 use crate::commands::diff::configuration;
+use crate::commands::open_run;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_show::html::compare::{page, Compared, ComparedRun};
 
@@ -32,11 +33,7 @@ pub fn run(args: &HtmlArgs, a: &Path, b: &Path) -> Result<ExitCode> {
 }
 
 fn open(path: &Path, args: &HtmlArgs) -> Result<OpenRun> {
-    let mut open = OpenRun::open(Some(path))?;
-    open.resources = args.resources.resources();
-    open.reference.clone_from(&args.times.reference);
-    open.find_wrappers(&args.wrappers.names)?;
-    Ok(open)
+    open_run(Some(path), &args.times, &args.wrappers, &args.resources)
 }
 
 /// What was read goes when all of it is known that is shown.

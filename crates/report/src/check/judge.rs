@@ -1,5 +1,7 @@
 //! What a number of some runs says against a limit, and against the same number of earlier runs.
 
+use std::ops::Neg;
+
 use super::names::Name;
 use super::runs::CheckedRun;
 use super::{CheckKind, CheckRow, FollowedAdvice, Limit, Verdict};
@@ -43,25 +45,25 @@ impl MeanOfRuns {
 
 /// How a number is shown.
 pub(super) fn shown(name: &Name, value: f64) -> String {
-    match name.pointer.rsplit('/').next().unwrap_or_default() {
-        _ if name.is_time() => time(Nanos(value.round() as i64)),
-        key if is_count(key, value) => format!("{value:.0}"),
+    match name.is_time() {
+        true => time(Nanos(value.round() as i64)),
+        false if is_count(name, value) => format!("{value:.0}"),
         _ => percent(value),
     }
 }
 
 /// Requests, calls, bytes: nothing that a lack of processors changes.
-fn is_count(key: &str, value: f64) -> bool {
+fn is_count(name: &Name, value: f64) -> bool {
+    let key = name.pointer.rsplit('/').next().unwrap_or_default();
     let is_fraction = ["share", "efficiency", "balance", "low", "high", "possible", "imbalance"];
-    !key.ends_with("_ns") && value.fract() == 0.0 && !is_fraction.iter().any(|it| key.contains(it))
+    !name.is_time() && value.fract() == 0.0 && !is_fraction.iter().any(|it| key.contains(it))
 }
 
 /// Why times of these runs tell nothing.
 fn starved(name: &Name, value: f64, runs: &[CheckedRun]) -> Option<String> {
-    let key = name.pointer.rsplit('/').next().unwrap_or_default();
     let starved: Vec<&str> =
         runs.iter().filter(|run| run.is_starved()).map(|run| run.name.as_str()).collect();
-    let tells = starved.is_empty() || is_count(key, value);
+    let tells = starved.is_empty() || is_count(name, value);
     (!tells).then(|| format!("ranks lacked processors in {}", starved.join(", ")))
 }
 
@@ -162,9 +164,7 @@ pub(super) fn compare(
     }
     let change = change(name, old, new);
     let worse = match name.is_more_better() {
-        Some(true) => {
-            change.map(|it| Interval { low: -it.high, estimate: -it.estimate, high: -it.low })
-        }
+        Some(true) => change.map(Neg::neg),
         _ => change,
     };
     let is_worse = worse.is_some_and(|it| it.low > 0.0 && it.estimate > tolerance);
@@ -175,9 +175,8 @@ pub(super) fn compare(
 
 /// As a fraction of the earlier mean; of what is a fraction itself, the difference: of a share of a thousandth no multiple matters.
 fn change(name: &Name, old: MeanOfRuns, new: MeanOfRuns) -> Option<Interval> {
-    let key = name.pointer.rsplit('/').next().unwrap_or_default();
     let difference = old.to(new);
-    match name.is_time() || is_count(key, old.mean) {
+    match name.is_time() || is_count(name, old.mean) {
         true => (old.mean != 0.0).then(|| difference.map(|it| it / old.mean.abs())),
         false => Some(difference),
     }
@@ -213,11 +212,7 @@ pub(super) fn followed(
     let (low, high) = (share("time_low_ns"), share("time_high_ns"));
     let run_time = Name::new("run-time");
     let row = compare(&run_time, runs, against, 0.0);
-    let saved = row.as_ref().and_then(|row| row.change).map(|it| Interval {
-        low: -it.high,
-        estimate: -it.estimate,
-        high: -it.low,
-    });
+    let saved = row.as_ref().and_then(|row| row.change).map(Neg::neg);
     let text = |key: &str| advice[key].as_str().unwrap_or_default().to_owned();
     let headline = text("headline");
     let measured = match (saved, row) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::runs::CheckedRun;
 use lapscope_data::model::Nanos;
+use lapscope_data::symbols::base_name;
 
 /// Sites that are listed.
 const MOST: usize = 5;
@@ -87,7 +88,7 @@ fn sites(runs: &[CheckedRun]) -> BTreeMap<ChangedKey, Mean> {
         for site in listed {
             let text = |value: &Value| value.as_str().map(str::to_owned);
             let file = text(&site["site"]["file"]);
-            let file = file.map(|file| file.rsplit('/').next().unwrap_or(&file).to_owned());
+            let file = file.map(|file| base_name(&file).to_owned());
             let call = text(&site["call"]).unwrap_or_default();
             let mut key = (call, text(&site["site"]["function"]), file, 0);
             let number = seen.entry(key.clone()).or_default();

@@ -2,13 +2,13 @@
 //! same hosts, with the same MPI and the same settings of its transports.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
 use serde::{Deserialize, Serialize};
 
 use lapscope_data::db::RunFiles;
-use lapscope_data::files::read_short_text;
+use lapscope_data::files::{cannot_write, read_short_text};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
@@ -50,6 +50,31 @@ pub struct Calibration {
     /// By locality; files of before there was such a thing have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loggps: Vec<LogGps>,
+    /// Of a copy in a run's directory that a report has made: the run was recorded without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_by: Option<FoundBy>,
+}
+
+/// Where a report has found a calibration for a run that had none, or an older one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundBy {
+    pub file: PathBuf,
+    /// When the one that the run had was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
+}
+
+impl FoundBy {
+    fn sentence(&self) -> String {
+        let replaced = self.instead_of.as_ref();
+        let replaced = replaced
+            .map_or(String::new(), |created| format!(", in place of that of {}", visible(created)));
+        let file = self.file.display().to_string();
+        format!(
+            "this calibration did not come with the run: a report took {}{replaced}",
+            visible(&file)
+        )
+    }
 }
 
 /// The reference times for a run, and sentences about them for the report. `wanted` is what `--reference` says: `run`, the
@@ -62,7 +87,7 @@ pub fn reference(
     wanted: Option<&str>,
     trace: &Trace,
     files: &RunFiles,
-    own: Reference,
+    mut own: Reference,
 ) -> anyhow::Result<(Reference, Vec<String>)> {
     let found = match wanted {
         None => CalibrationChoice::fitting(trace, files, false),
@@ -74,18 +99,21 @@ pub fn reference(
                     "--reference {file}: neither `run` nor `calibration`, nor a calibration file"
                 )
             })?;
-            CalibrationChoice { calibration: Some(read), file: file.into(), notes: Vec::new() }
+            let file = file.into();
+            CalibrationChoice { calibration: Some(read), file, ..CalibrationChoice::default() }
         }
     };
-    let CalibrationChoice { calibration, file, mut notes } = found;
+    let CalibrationChoice { calibration, file, refused, mut notes } = found;
     let Some(Calibration { created, mut times, .. }) = calibration else {
         if wanted == Some("calibration") {
             let why: String = notes.iter().map(|note| format!("; {note}")).collect();
             bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
         }
         notes.extend(disturbed_note(&own));
+        own.refused = refused;
         return Ok((own, notes));
     };
+    times.refused = refused;
     times.source = ReferenceSource::Calibration { file, created };
     Ok(completed((times, notes), own))
 }
@@ -195,6 +223,7 @@ impl Calibration {
             circumstances,
             times,
             loggps: Vec::new(),
+            found_by: None,
         }
     }
 
@@ -243,19 +272,21 @@ fn file_name(circumstances: &Circumstances, created: &str) -> String {
 }
 
 fn write_whole(document: &impl Serialize, path: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(document)?;
+    text.push(b'\n');
+    put_whole(&text, path).map_err(|error| cannot_write(path, error))
+}
+
+fn put_whole(text: &[u8], path: &Path) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    let name = || format!("{} cannot be written", path.display());
     // a file in the place of a device, as /dev/null, would be in the way of everybody
     if path.exists() && !path.is_file() {
-        let mut file = std::fs::OpenOptions::new().write(true).open(path).with_context(name)?;
-        serde_json::to_writer_pretty(&mut file, document).with_context(name)?;
-        return writeln!(file).with_context(name);
+        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(text);
     }
-    std::fs::create_dir_all(directory).with_context(name)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(name)?;
-    serde_json::to_writer_pretty(&mut file, document).with_context(name)?;
-    writeln!(file).with_context(name)?;
-    file.persist(path).with_context(name)?;
+    std::fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text)?;
+    file.persist(path)?;
     Ok(())
 }

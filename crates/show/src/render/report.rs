@@ -23,6 +23,7 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
 use lapscope_measure::alike::MOST_ROWS;
+use lapscope_measure::reference::CALIBRATE;
 use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
 use lapscope_measure::totals::Totals;
 use lapscope_measure::transfers::KindRow;
@@ -344,10 +345,13 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         next.push((format!("lapscope hang --pending {run}"), "what each rank was waiting for"));
     }
     if report.would_calibrating_tell() {
-        next.push((
-            "lapscope calibrate -- <launch line>".to_owned(),
-            "reference times, measured; then this report again: its intervals get narrower",
-        ));
+        let what = match &report.overlap.reference.description.refused {
+            None => "reference times, measured; then this report again: its intervals get narrower",
+            Some(_) => {
+                "the last one was refused: once more, with a processor for each rank and nothing else running; then this report again"
+            }
+        };
+        next.push((CALIBRATE.to_owned(), what));
     }
     let is_code = |it: &Advice| it.is_worth_reading() && snippet(it).is_some();
     if report.relies_on_buffering.is_some() || report.advice.iter().any(is_code) {

@@ -15,8 +15,8 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite,
-    Cure, Limit, OrCopy, OrTest, UnevenAdvice,
+    order, profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began,
+    CallSite, Cure, Limit, OrCopy, OrTest, UnevenAdvice,
 };
 use crate::starved::crowded_first;
 use lapscope_data::model::{Nanos, Rank, RankInfo};
@@ -34,13 +34,8 @@ const CHEAP_POST: i64 = 5_000;
 /// took one, which is no fault of how the program was started.
 const DISTORTS: f64 = 0.02;
 
-fn is_first(advice: &Advice) -> bool {
-    advice.cure == Cure::GiveProcessors
-}
-
 impl Gathered {
-    /// Advice on all that was gathered: first missing processors where they distort the rest, then what helps, then what does
-    /// not, each by time. `run_time` is that of all ranks together.
+    /// Advice on all that was gathered, in the order of [`order::sort`]. `run_time` is that of all ranks together.
     pub fn advise(
         mut self,
         trace: &Trace,
@@ -64,13 +59,7 @@ impl Gathered {
             |piece: &&Piece| Nanos(piece.sums.time()).share_of(run_time) >= least(piece.cure);
         let worth = pieces.iter().filter(is_worth);
         let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self.waited)).collect();
-        advice.sort_by(|a, b| {
-            is_first(b)
-                .cmp(&is_first(a))
-                .then(b.helps.cmp(&a.helps))
-                .then(b.at_stake().cmp(&a.at_stake()))
-                .then(a.cure.cmp(&b.cure))
-        });
+        order::sort(&mut advice);
         uneven::say_once(&mut advice);
         profile::say_how(&mut advice, setting.samples);
         advice

@@ -24,9 +24,13 @@ pub fn write(
 ) -> io::Result<()> {
     for list in lists(advice, first) {
         let (heading, most) = match list.helps {
-            true => {
-                (style.headed_dimly("ADVICE", "the time at stake, mean over ranks"), MOST_CURES)
-            }
+            true => (
+                style.headed_dimly(
+                    "ADVICE",
+                    "what may gain most comes first; the time at stake, mean over ranks",
+                ),
+                MOST_CURES,
+            ),
             false => (style.bold("NOT FIXABLE BY OVERLAP"), MOST_OTHERS),
         };
         writeln!(out, "\n{heading}")?;
@@ -121,8 +125,8 @@ fn write_all(
         writeln!(out, "{}", style.wrap(&text, &indent, &indent))?;
     }
     if shown.iter().any(|advice| advice.is_vague()) {
-        let text = "Times are intervals where reference times are known to within an interval; shares are of the larger time. To \
-                    measure them: lapscope calibrate -- <launch line>";
+        let text = "A time is a range where it depends on how long transfers take undisturbed, and that is not known exactly; the \
+                    share is that of the larger time.";
         writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())

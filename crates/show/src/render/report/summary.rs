@@ -11,7 +11,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range, time, time_range};
-use lapscope_measure::reference::ReferenceSource;
+use lapscope_measure::reference::{how_to_calibrate, ReferenceSource};
 use lapscope_predict::whatif::bounds::{RunTimeBounds, MOST_ERROR};
 use lapscope_report::report::Report;
 
@@ -58,11 +58,11 @@ fn gains(report: &Report) -> Vec<(&'static str, String)> {
 /// The most that any cure can bring, with the error of the replay that says so.
 fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, String)> {
     let error = percent(bounds.error());
-    let is_calibrated =
-        matches!(report.overlap.reference.description.source, ReferenceSource::Calibration { .. });
+    let reference = &report.overlap.reference.description;
+    let is_calibrated = matches!(reference.source, ReferenceSource::Calibration { .. });
     let calibrate = |what: &str| match is_calibrated {
         true => String::new(),
-        false => format!("{what}: lapscope calibrate -- <launch line>"),
+        false => format!("{what}: {}", how_to_calibrate(reference.refused.as_ref())),
     };
     if bounds.identity_error.abs() > MOST_ERROR {
         let text = format!(
@@ -235,14 +235,7 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             } else {
                 ""
             };
-            let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
-            let (most, stake) = match advice.is_vague() || high < advice.time_ns {
-                true => (share(high, report), report.mean().time_range(low, high)),
-                false => (percent(advice.share), report.mean().time(advice.time_ns)),
-            };
-            format!(
-                "At most {most} of the run time ({stake}). What another call then waits for is to be subtracted.{trial}"
-            )
+            format!("{}{trial}", at_most(advice, report))
         }
         Some(advice) if advice.cure == Cure::PartnerLate => {
             let besides = if report.advice.iter().any(|it| it.helps && it.is_worth_reading()) {
@@ -253,6 +246,20 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             format!("{}.{besides}", by_even_work(advice, report.summary.exposed_share))
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),
+    }
+}
+
+/// What the calls wait that the advice is about, or what a replay gains, which may be less or more.
+fn at_most(advice: &Advice, report: &Report) -> String {
+    let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
+    let mean = report.mean();
+    let time = if advice.is_vague() { mean.time_range(low, high) } else { mean.time(high) };
+    let most = format!("At most {} of the run time ({time})", share(high, report));
+    let (won, stake) = (high.share_of(report.totals.run_ns), advice.share_at_most());
+    let (won, stake) = (percent(won), percent(stake));
+    match high > advice.time_high_ns && won != stake {
+        true => format!("{most}, by replay: {stake} in these calls, the rest in calls that wait for their ranks."),
+        false => format!("{most}; less if another call waits longer then."),
     }
 }
 

@@ -59,8 +59,8 @@ fn durations(steps: &Steps) -> String {
         .first_times_typical
         .map(|times| format!("; the first took {times:.1} times as long as a typical one"));
     format!(
-        "They fill {} of the run time. A typical step takes {}, 95 % take up to {}; step {} was the longest with {} ({} on \
-         rank {}){}.",
+        "They fill {} of the run time. A typical step (the median) takes {}, 95 % take up to {}; step {} was the longest with {} \
+         ({} on rank {}){}.",
         percent(steps.share),
         time(of.typical_ns),
         time(of.p95_ns),
@@ -75,7 +75,7 @@ fn durations(steps: &Steps) -> String {
 fn exposed(steps: &Steps) -> String {
     let of = &steps.exposed;
     let mut line = format!(
-        "Of it {} ({}) is exposed and blocked time, at most {} ({}) in step {}.",
+        "Exposed and blocked time is {} in a typical step ({} of it), and {} ({}) in step {}, where it is longest.",
         time(of.typical_ns),
         percent(of.typical_share),
         time(of.worst_ns),

@@ -143,10 +143,10 @@ fn of_a_calibration_and_a_run_the_quicker_is_believed() {
     };
     let (taken, notes) = ask(8, 534_000);
     assert_eq!(taken, 534_000);
-    assert!(notes.contains("this run's own 8 with nothing in between take 534 µs"), "{notes}");
-    assert!(notes.contains("calibrated were 685 µs: they cannot be quicker"), "{notes}");
+    assert!(notes.contains("8 undisturbed ones of this run take 534 µs"), "{notes}");
+    assert!(notes.contains("calibrated ones 685 µs: no transfer is quicker than"), "{notes}");
     let (taken, notes) = ask(7, 534_000);
-    assert_eq!((taken, notes.contains("calibrated were")), (685_000, false), "{notes}");
+    assert_eq!((taken, notes.contains("calibrated ones")), (685_000, false), "{notes}");
     let (taken, notes) = ask(8, 2_000_000);
     assert_eq!((taken, notes.contains("the calibration is believed")), (685_000, true), "{notes}");
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{html as pages, pending};
+use super::{hint_at_newer, html as pages, pending};
 use crate::args::{usage_error, HangArgs};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
@@ -47,6 +47,7 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
         usage_error("tables and --ranks belong to lapscope hang --pending");
     }
     let root = find_run(args.run.as_deref()).map_err(not_there)?;
+    hint_at_newer(args.run.as_deref());
     if let Some(path) = &args.html {
         pages::check(path)?;
     }

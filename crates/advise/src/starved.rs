@@ -40,6 +40,20 @@ pub(super) fn crowded_first(ranks: &[&RankInfo]) -> Option<String> {
     })
 }
 
+/// Why ranks have no processor of their own, and what to do about it, as a headline and within a sentence.
+pub(super) fn give_processors(ranks: &[&RankInfo]) -> [String; 2] {
+    match crowded(ranks) {
+        Some(crowd) => [
+            format!("Give each rank a processor of its own: there are {crowd}."),
+            format!("There are {crowd}: start fewer on a node, or ask for more processors."),
+        ],
+        None => [
+            "Give each rank a processor of its own: others use them, too, or several ranks are bound to one.".to_owned(),
+            "There are enough processors: see what else runs there, and how the launcher binds the ranks.".to_owned(),
+        ],
+    }
+}
+
 /// "8 ranks on 2 processors of node1", where most share them.
 fn crowded(ranks: &[&RankInfo]) -> Option<String> {
     let mut hosts: BTreeMap<&str, (i64, i64)> = BTreeMap::new();

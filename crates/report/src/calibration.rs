@@ -166,12 +166,12 @@ fn disagreement_note(found: &Disagreement) -> String {
         sizes => format!("{} (and {} more sizes)", bytes(found.bytes), sizes - 1),
     };
     let so = if found.is_quicker {
-        "they cannot be quicker than undisturbed, so these times are from the run itself"
+        "no transfer is quicker than undisturbed, so these times are from the run itself"
     } else {
         "the calibration is believed; what slows them down, such as contention, counts as exposed"
     };
     format!(
-        "{what}: of {which} this run's own {} with nothing in between take {run}, calibrated were {calibrated}: {so}",
+        "{what}: of {which}, {} undisturbed ones of this run take {run}, and calibrated ones {calibrated}: {so}",
         found.samples
     )
 }

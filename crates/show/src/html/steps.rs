@@ -18,7 +18,7 @@ const MOST_POINTS: usize = 400;
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     let report = &contents.report;
     match &report.steps {
-        Some(steps) => all(html, steps, document),
+        Some(steps) => all(html, steps, report.stretch.is_some(), document),
         None => {
             let why = report.no_steps.as_deref().unwrap_or("they were not looked for");
             html.missing(&format!(
@@ -29,9 +29,9 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     regions(html, &report.regions, document);
 }
 
-fn all(html: &mut Html, steps: &Steps, document: Document<'_>) {
+fn all(html: &mut Html, steps: &Steps, in_stretch: bool, document: Document<'_>) {
     html.paragraph(&format!("{} steps, each {}.", count(steps.count), what_steps(&steps.what)));
-    for line in step_lines(steps) {
+    for line in step_lines(steps, in_stretch) {
         html.paragraph(&line);
     }
     if steps.rows.len() > 1 {

@@ -112,7 +112,7 @@ fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, S
         *last += " ";
         *last += &as_it_was(bounds);
         if bounds.rests_on_waits {
-            *last += " An estimate: no message had nothing in between, so what they take is fitted to the waits alone.";
+            *last += " These are estimates: no message went undisturbed, so how long messages take is fitted to the waits.";
         }
     }
     lines

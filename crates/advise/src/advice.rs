@@ -286,8 +286,9 @@ impl Advice {
         match (self.cure, self.replay) {
             // the replay changes all work of a rank alike; more may be won where it is uneven in one place
             (Cure::PartnerLate, Some(replay)) => stake.max(replay.gain),
-            (_, Some(replay)) if replay.is_gain => {
-                stake.max(replay.gain * replay.part).min(replay.gain + replay.error)
+            // more than is at stake by more than the replay is off
+            (_, Some(replay)) if replay.gain * replay.part > stake + replay.error => {
+                replay.gain * replay.part
             }
             (_, Some(replay)) => stake.min(replay.gain.max(0.0) + replay.error),
             (_, None) => stake,
@@ -304,6 +305,15 @@ impl Advice {
         self.cure == Cure::PartnerLate
             && self.uneven.is_none()
             && self.replay.is_some_and(|replay| !replay.is_gain && would_show(replay))
+    }
+
+    /// Whether it is about the transfers of calls that block: as non-blocking ones they could overlap, if there is work that does not
+    /// need their data, which nobody can see.
+    pub fn is_blocking_transfer(&self) -> bool {
+        let evidence = &self.evidence;
+        self.cure == Cure::NothingToHideBehind
+            && evidence.mean_compute_ns.is_none()
+            && evidence.max_bytes > 0
     }
 
     /// Whether it says that ranks come late from more work than others have.

@@ -1,4 +1,4 @@
-//! Ranks that did not get a processor when they could have run: their times are mostly that.
+//! Ranks that did not get a processor when they could have run: their times are that, too.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,10 @@ use lapscope_trace::processors::processor_share;
 /// What ranks waited for processors, when it was much.
 pub(super) fn starved(ranks: &[&RankInfo]) -> Option<String> {
     let share = processor_share(ranks)?;
+    let how_much = if share < 0.5 { "mostly" } else { "partly" };
     Some(format!(
         "ranks had a processor for only {:.0} % of the time in which they could have run{}. What calls and transfers took is \
-         mostly that; run with a processor for each rank before believing times, limits or advice",
+         {how_much} that; run with a processor for each rank before believing times, limits or advice",
         100.0 * share,
         why(ranks)
     ))

@@ -36,6 +36,9 @@ pub(super) fn headline(advice: &Advice, processors: &str) -> String {
             format!("See what other threads compute while one waits in {at}: if they do the work, that wait costs nothing.")
         }
         Cure::PartnerLate => format!("Even out the work, which overlap cannot: {at} waits for ranks that come late."),
+        Cure::NothingToHideBehind if advice.is_blocking_transfer() => format!(
+            "Make {at} non-blocking, if there is work that does not need its data: as it is, nothing can be computed beside it."
+        ),
         Cure::NothingToHideBehind => {
             format!("Nothing in the communication alone: {at} has too little computation beside its transfers.")
         }

@@ -43,8 +43,8 @@ fn promise(advice: &Advice) -> f64 {
     gain.max(advice.share_at_most() / FAR_MORE)
 }
 
-/// The place of what gains most of what helps, or by even work, which overlap does not bring; where there is neither, of the
-/// largest finding. `None`: nothing is worth a change.
+/// The place of what gains most of what helps, or by even work, which overlap does not bring, or where calls block; where there
+/// is none of these, of the largest finding. `None`: nothing is worth a change.
 pub fn first_to_do(advice: &[Advice]) -> Option<usize> {
     let most = |is_meant: &dyn Fn(&Advice) -> bool| {
         let meant = (0..advice.len()).filter(|&at| is_meant(&advice[at]));
@@ -52,7 +52,8 @@ pub fn first_to_do(advice: &[Advice]) -> Option<usize> {
         worth.rev().max_by(|&a, &b| promise(&advice[a]).total_cmp(&promise(&advice[b])))
         // of equal ones the first
     };
-    most(&|it| it.helps || it.cure == Cure::PartnerLate).or_else(|| most(&|_| true))
+    most(&|it| it.helps || it.cure == Cure::PartnerLate || it.is_blocking_transfer())
+        .or_else(|| most(&|_| true))
 }
 
 #[cfg(test)]

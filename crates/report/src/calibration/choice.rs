@@ -366,6 +366,23 @@ mod tests {
         assert_eq!((time(&newer), newer.refused, newer.notes.len()), (Some(300), None, 0));
     }
 
+    /// A report takes no refused one along: that of the reader's is no fact of the run.
+    #[test]
+    fn a_run_takes_a_refused_one_along() {
+        let run = tempfile::tempdir().unwrap();
+        let mut made = calibration(circumstances(&["a1"], None), "2026-01-01T00:00:00Z", 100);
+        made.times.processor_share = Some(0.5);
+        let directory = kept(&[made]);
+        let place = run.path().join(KEPT);
+        let files = RunFiles { root: run.path().into(), ..RunFiles::default() };
+        for (seeker, is_kept) in [(Seeker::Report, false), (Seeker::Recorder, true)] {
+            let mut found = find_in(directory.path(), &circumstances(&["a1"], None));
+            found.take_along(&place, &files, seeker);
+            assert_eq!((place.exists(), found.refused.unwrap().file == place), (is_kept, is_kept));
+        }
+        assert!(Calibration::read(&place).unwrap().found_by.is_none());
+    }
+
     #[test]
     fn a_directory_that_is_not_there_holds_nothing() {
         let found = find_in(Path::new("/nowhere/at/all"), &circumstances(&["a"], None));

@@ -21,9 +21,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         Some(steps) => all(html, steps, report.stretch.is_some(), document),
         None => {
             let why = report.no_steps.as_deref().unwrap_or("they were not looked for");
-            html.missing(&format!(
-                "No steps are reported: {why}. MPI_Pcontrol(2) at the begin of each marks them."
-            ));
+            html.missing(&format!("No steps are reported: {why}."));
         }
     }
     regions(html, &report.regions, document);

@@ -22,6 +22,7 @@ pub fn write(
     (first, mean): (Option<usize>, MeanOfRanks),
     style: Style,
 ) -> io::Result<()> {
+    let mut any_vague = false;
     for list in lists(advice, first) {
         let (heading, most) = match list.helps {
             true => (
@@ -31,11 +32,17 @@ pub fn write(
                 ),
                 MOST_CURES,
             ),
-            false => (style.bold("NOT FIXABLE BY OVERLAP"), MOST_OTHERS),
+            false => (style.bold("NOT FIXABLE BY OVERLAP AS IT STANDS"), MOST_OTHERS),
         };
         writeln!(out, "\n{heading}")?;
         let list: Vec<&Advice> = list.advice.iter().map(|&(_, advice)| advice).collect();
         write_all(out, &list, most, mean, style)?;
+        any_vague |= list.iter().take(most).any(|advice| advice.is_vague());
+    }
+    if any_vague {
+        let text = "A time is a range where it depends on how long transfers take undisturbed, and that is not known exactly; the \
+                    share is that of the larger time.";
+        writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())
 }
@@ -123,11 +130,6 @@ fn write_all(
     if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {
         let text = format!("and {more} more in --format json");
         writeln!(out, "{}", style.wrap(&text, &indent, &indent))?;
-    }
-    if shown.iter().any(|advice| advice.is_vague()) {
-        let text = "A time is a range where it depends on how long transfers take undisturbed, and that is not known exactly; the \
-                    share is that of the larger time.";
-        writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())
 }

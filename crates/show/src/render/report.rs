@@ -79,7 +79,7 @@ pub fn write(
     sites::write_sizes(out, report, style)?;
     super::unexpected::write(out, report, style)?;
     super::left_over::write(out, report, style)?;
-    write_next(out, report, style)
+    write_next(out, report, asked.how, style)
 }
 
 fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
@@ -337,7 +337,13 @@ fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
     }
 }
 
-fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+/// `has_code`: advice as code was printed already.
+fn write_next(
+    out: &mut dyn Write,
+    report: &Report,
+    has_code: bool,
+    style: Style,
+) -> io::Result<()> {
     let run = shell::quote(&report.run);
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
@@ -354,7 +360,8 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         next.push((CALIBRATE.to_owned(), what));
     }
     let is_code = |it: &Advice| it.is_worth_reading() && snippet(it).is_some();
-    if report.relies_on_buffering.is_some() || report.advice.iter().any(is_code) {
+    let is_any = report.relies_on_buffering.is_some() || report.advice.iter().any(is_code);
+    if is_any && !has_code {
         next.push((format!("lapscope report --how {run}"), "the advice as code, before and after"));
     }
     next.push((

@@ -39,7 +39,9 @@ fn promise(advice: &Advice) -> f64 {
     if advice.helps {
         return advice.win_at_most();
     }
-    let gain = advice.replay.filter(|replay| replay.is_gain).map_or(0.0, |replay| replay.gain);
+    // for sure: by more than the replay is off
+    let replay = advice.replay.filter(|replay| replay.is_gain);
+    let gain = replay.map_or(0.0, |replay| replay.gain - replay.error);
     gain.max(advice.share_at_most() / FAR_MORE)
 }
 

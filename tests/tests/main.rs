@@ -47,6 +47,7 @@ mod record;
 mod sends;
 mod slurm;
 mod speculative;
+mod stacks;
 mod steps;
 mod stored;
 mod thresholds;

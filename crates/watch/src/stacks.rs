@@ -21,7 +21,7 @@ pub use place::{Doing, RankStack};
 pub use processes::{Process, Processes, Wanted};
 pub use tree::Branch;
 
-use place::{choose, Look};
+use place::{choose, StackLook};
 use stop::ThreadCopy;
 use unwind::{CodeFiles, ProcessCode};
 
@@ -65,8 +65,8 @@ impl Reader {
         (names, is_whole && ends)
     }
 
-    fn look(&mut self, process: &Process) -> Look {
-        let mut look = Look::new(process);
+    fn look(&mut self, process: &Process) -> StackLook {
+        let mut look = StackLook::new(process);
         let Some(code) = ProcessCode::read(process.pid, &mut self.files) else {
             look.problem = Some(match fs::metadata(format!("/proc/{}", process.pid)) {
                 Ok(_) => "its memory may not be looked at from here".to_owned(),
@@ -91,8 +91,9 @@ impl Reader {
 /// Looks at processes twice.
 pub fn diagnose(processes: &Processes, interval: Duration) -> StackDiagnosis {
     let mut reader = Reader::default();
-    let mut look_at_all =
-        || -> Vec<Look> { processes.found.iter().map(|process| reader.look(process)).collect() };
+    let mut look_at_all = || -> Vec<StackLook> {
+        processes.found.iter().map(|process| reader.look(process)).collect()
+    };
     let first = look_at_all();
     let begun = Instant::now();
     std::thread::sleep(interval);

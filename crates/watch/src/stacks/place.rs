@@ -12,16 +12,21 @@ use lapscope_data::text::capitalized;
 use lapscope_data::text::ranks::in_words;
 
 /// What a look has found of a process.
-pub(super) struct Look {
+pub(super) struct StackLook {
     process: Process,
     pub threads: Vec<(ThreadCopy, Vec<FrameName>)>,
     pub held: Duration,
     pub problem: Option<String>,
 }
 
-impl Look {
-    pub fn new(process: &Process) -> Look {
-        Look { process: process.clone(), threads: Vec::new(), held: Duration::ZERO, problem: None }
+impl StackLook {
+    pub fn new(process: &Process) -> StackLook {
+        StackLook {
+            process: process.clone(),
+            threads: Vec::new(),
+            held: Duration::ZERO,
+            problem: None,
+        }
     }
 
     /// The thread that says where the rank is: one inside an MPI call, else the first. With several inside, the first of them.
@@ -112,7 +117,7 @@ fn of_program(names: &[FrameName]) -> Vec<FrameName> {
 }
 
 /// By both looks.
-pub(super) fn choose(before: &Look, after: &Look) -> RankStack {
+pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
     let process = &after.process;
     let mut rank = RankStack {
         rank: process.rank,

@@ -24,6 +24,7 @@ mod field;
 mod files;
 mod fortran;
 mod gain;
+mod gpu;
 mod hang;
 mod hermetic;
 mod inject;

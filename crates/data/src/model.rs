@@ -275,6 +275,8 @@ pub struct RankInfo {
     pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,
+    /// Library of an accelerator's driver in its process at MPI_Finalize.
+    pub accelerator: Option<String>,
 }
 
 impl RankInfo {

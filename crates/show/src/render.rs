@@ -23,6 +23,7 @@ pub mod reach;
 pub mod report;
 pub mod requests;
 pub mod sites;
+pub mod stacks;
 pub mod stretch;
 pub mod table;
 pub mod thresholds;

@@ -18,10 +18,10 @@ use lapscope_advise::problem::in_short;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::library::library_name;
-use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
+use lapscope_data::text::{capitalized, plural};
 use lapscope_measure::alike::MOST_ROWS;
 use lapscope_measure::reference::CALIBRATE;
 use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
@@ -258,12 +258,6 @@ fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         writeln!(out, "{}", style.wrap(&capitalized(&sentence), "  ", "  "))?;
     }
     Ok(())
-}
-
-pub(crate) fn capitalized(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {

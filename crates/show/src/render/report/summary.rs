@@ -3,11 +3,12 @@
 
 use std::io::{self, Write};
 
-use super::{capitalized, split, MpiTimePart};
+use super::{split, MpiTimePart};
 use crate::render::cause;
 use crate::render::whatif::off;
 use lapscope_advise::advice::{Advice, Cure, Replay};
 use lapscope_data::model::Nanos;
+use lapscope_data::text::capitalized;
 use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;

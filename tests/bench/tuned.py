@@ -58,8 +58,8 @@ def main():
     directory, lapscope, python, *rest = sys.argv[1:]
     turns = int(rest[0]) if rest else 5
     print(f"== what tune finds for halo.py over a slow link, {turns} turns; load {os.getloadavg()[0]}")
-    tuned = [lapscope, "tune", "--format", "json", "--dir", Path(directory) / "tuned", "--", *launch(python)]
-    found = json.loads(over_slow_link(tuned, {"LAPSCOPE_INJECT_POLICY": ""}))
+    kept = ["--dir", Path(directory) / "tuned", "--policy", Path(directory) / "policy"]
+    found = json.loads(over_slow_link([lapscope, "tune", "--format", "json", *kept, "--", *launch(python)]))
     best = found["best"]
     for run in found["runs"]:
         whole = run["whole"] or {}
@@ -70,8 +70,7 @@ def main():
     lines = [(launch(python),), (launch(python, "--test"),)]
     if best:
         chosen = {variable["name"]: variable["value"] for variable in best["environment"]}
-        lines.append((["env", f"LD_PRELOAD={Path(os.environ.get('LAPSCOPE_LIB_DIR', ROOT / 'build/lib')) / 'liblapscope.so'}",
-                       f"LAPSCOPE_DIR={directory}/applied", "LAPSCOPE_QUIET=on", *launch(python)], chosen))
+        lines.append(([lapscope, "run", "--dir", Path(directory) / "applied", "--", *launch(python)], chosen))
     by_hand, *applied = in_turn(turns, lines)
     print(f"  by hand             {spread(by_hand)}")
     if not best:
@@ -83,4 +82,5 @@ def main():
     print(f"  in whole runs then  {spread(applied[0])}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -155,7 +155,8 @@ static int find_api(void *library)
         {&api->is_ending, "_Py_IsFinalizing", 1},                {&api->is_ending, "Py_IsFinalizing", 1},
         {&api->frame, "PyEval_GetFrame", 0},                     {&api->line_number, "PyFrame_GetLineNumber", 0},
         {&api->code_of, "PyFrame_GetCode", 1},                   {&api->outer_of, "PyFrame_GetBack", 1},
-        {&api->release, "Py_DecRef", 0},                         {&api->code_type, "PyCode_Type", 0},
+        {&api->release, "Py_DecRef", 0},                         {&api->text_length, "PyUnicode_GetLength", 0},
+        {&api->character, "PyUnicode_ReadChar", 0},              {&api->code_type, "PyCode_Type", 0},
         {&api->text_type, "PyUnicode_Type", 0},                  {&api->bytes_type, "PyBytes_Type", 0}};
     for (unsigned i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = find(library, functions[i].name);

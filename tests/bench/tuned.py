@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from inject import ROOT
-from sampled import over_slow_link
+from followed import over_slow_link
 
 STEPS = (262144, 40, 50)
 SEARCH_S = 1800

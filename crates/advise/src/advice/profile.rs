@@ -23,6 +23,9 @@ pub struct ComputesAdvice {
     #[serde(flatten)]
     pub found: ComputingLines,
     pub sentence: String,
+    /// Tests go into lines of Python, which no sample sees.
+    #[serde(skip)]
+    in_python: bool,
 }
 
 /// `None`: no samples say so.
@@ -37,7 +40,7 @@ pub(super) fn while_posted(
     let found = lines_while(samples, posts, ranks, places, names)?;
     let mut sentence = if in_python { sentence_of_python(&found) } else { sentence(&found) };
     sentence += &others(&found);
-    Some(ComputesAdvice { found, sentence })
+    Some(ComputesAdvice { found, sentence, in_python })
 }
 
 /// "main halo.c:88", with the function that it is inlined into.
@@ -47,7 +50,28 @@ pub fn line_in_words(line: &ComputingLine) -> String {
     format!("{}{into}", line.place.short())
 }
 
-/// Those that are worth naming.
+impl ComputesAdvice {
+    /// What to do in the program, for whoever has found that tests in this computation gain.
+    pub fn by_hand(&self) -> Option<String> {
+        let samples = count(self.found.samples);
+        if self.in_python && self.found.samples > 0 {
+            return Some(format!(
+                "The same in the program itself: call MPI_Test in the loop of Python that comes to {}, by {samples} samples.",
+                python_comes_to(&self.found)
+            ));
+        }
+        let named = named(self.found.lines.iter());
+        (!named.is_empty()).then(|| {
+            format!(
+                "The same in the program itself: call MPI_Test in a loop around {}, which is what is computed meanwhile, by \
+                 {samples} samples.",
+                named.join(", ")
+            )
+        })
+    }
+}
+
+/// "update_row halo.c:76 (93 %)", of each line that is worth it.
 fn named<'a>(lines: impl Iterator<Item = &'a ComputingLine>) -> Vec<String> {
     let named = lines.filter(|line| line.share >= LEAST_SHARE).take(NAMED);
     named.map(|line| format!("{} ({})", line_in_words(line), percent(line.share))).collect()
@@ -68,6 +92,16 @@ fn sentence(found: &ComputingLines) -> String {
 
 /// Samples are of machine code: the lines of Python are those between the two calls.
 fn sentence_of_python(found: &ComputingLines) -> String {
+    format!(
+        "Samples see no line of Python: that computation is in {}, of {} samples. Test in the loop of Python between the two \
+         calls that comes there.",
+        python_comes_to(found),
+        count(found.samples)
+    )
+}
+
+/// "Python's interpreter (75 %), DOUBLE_add in umath.so (25 %)".
+fn python_comes_to(found: &ComputingLines) -> String {
     let is_interpreter = |line: &&ComputingLine| line.place.is_python_interpreter();
     let interpreter: f64 = found.lines.iter().filter(is_interpreter).map(|it| it.share).sum();
     let mut places = named(found.lines.iter().filter(|line| !is_interpreter(line)));
@@ -77,12 +111,7 @@ fn sentence_of_python(found: &ComputingLines) -> String {
     if places.is_empty() {
         places.push("many functions".to_owned());
     }
-    format!(
-        "Samples see no line of Python: that computation is in {}, of {} samples. Test in the loop of Python between the two \
-         calls that comes there.",
-        places.join(", "),
-        count(found.samples)
-    )
+    places.join(", ")
 }
 
 fn others(found: &ComputingLines) -> String {
@@ -102,6 +131,7 @@ pub(super) fn say_how(advice: &mut [Advice], samples: &RunSamples) {
             false => "lapscope run --sample names the lines of that computation.",
         };
         let sentence = sentence.to_owned();
-        first.computes = Some(ComputesAdvice { found: ComputingLines::default(), sentence });
+        let (found, in_python) = (ComputingLines::default(), first.is_in_python());
+        first.computes = Some(ComputesAdvice { found, sentence, in_python });
     }
 }

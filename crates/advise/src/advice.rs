@@ -335,6 +335,12 @@ impl Advice {
         uneven.chain(or_test).chain(computes).chain(or_copy)
     }
 
+    /// Whether what it changes are lines of Python.
+    pub fn is_in_python(&self) -> bool {
+        let first = self.change.first().unwrap_or(&self.waiting);
+        first.site.as_ref().is_some_and(FrameName::is_python)
+    }
+
     /// Whether tests, which can be injected, are the cure or would do as well.
     pub fn is_for_tests(&self) -> bool {
         self.cure == Cure::Test || self.or_test.is_some()

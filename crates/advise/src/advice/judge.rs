@@ -307,7 +307,14 @@ impl Judge<'_> {
             (_, region) => (region.map(|(post, _)| post).into_iter().collect::<Vec<_>>(), &[][..]),
         };
         let (samples, places) = (self.setting.samples, &self.trace.places);
-        advice.computes = profile::while_posted(samples, &posts, ranks, places, self.names);
+        advice.computes = profile::while_posted(
+            samples,
+            &posts,
+            ranks,
+            places,
+            self.names,
+            advice.is_in_python(),
+        );
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,

@@ -155,11 +155,10 @@ impl TuneDocument {
         }
     }
 
-    /// What helps where injection does not: calls of MPI_Test that are advised are what was injected, if it was.
-    pub fn advise(&mut self, advice: Vec<Advice>) {
-        let was_tested = self.runs.iter().any(|run| run.tests > 0);
+    /// What helps where injection does not. Calls of MPI_Test that are advised do not where tests `were_made` in the computation.
+    pub fn advise(&mut self, advice: Vec<Advice>, were_made: bool) {
         self.advice = advice;
-        if was_tested {
+        if were_made {
             self.advice.retain(|advice| advice.cure != Cure::Test);
             self.advice.iter_mut().for_each(|advice| advice.or_test = None);
         }

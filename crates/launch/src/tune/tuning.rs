@@ -127,7 +127,10 @@ impl<'a, 's> Tuning<'a, 's> {
         }
         match answer.found {
             TuneResult::Gain => answer.notes.extend(self.by_hand(&known)),
-            _ => answer.advise(known.advice),
+            _ => {
+                let were_made = self.tried.iter().any(Trial::tested_computation);
+                answer.advise(known.advice, were_made);
+            }
         }
         Ok(answer)
     }

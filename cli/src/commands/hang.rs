@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Result};
 use serde::Serialize;
 
-use super::{html as pages, pending};
+use super::{hint_at_newer, html as pages, pending};
 use crate::args::{usage_error, HangArgs};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
@@ -51,6 +51,7 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
         return run_from_outside(args, &wanted);
     }
     let root = find_run(args.run.as_deref()).map_err(not_there)?;
+    hint_at_newer(args.run.as_deref());
     if let Some(path) = &args.html {
         pages::check(path)?;
     }

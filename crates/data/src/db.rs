@@ -42,7 +42,10 @@ pub use configuration::{
 pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
-pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
+pub use locate::{
+    find_run, is_page, link_out, list_files, newer_sibling, parse_name, with_siblings, FileKey,
+    RunFiles,
+};
 pub(crate) use operations::for_each_operation;
 pub use operations::{
     has_counters, read_counters, scan_full_operations, FullOperation, OperationCache,

@@ -19,6 +19,7 @@ use super::session::{Launched, Session, TuneOptions};
 use super::trial::{nanos, InjectionSetting, Trial};
 use crate::run::Mode;
 use lapscope_advise::advice::Advice;
+use lapscope_data::files::cannot_write;
 use lapscope_data::options;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::store;
@@ -267,7 +268,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let all = || tried.iter().chain(&checked);
         answer.found = TuneResult::NoGain;
         answer.notes.extend(notes::on_slots(&known.slots));
-        answer.notes.extend(all().flat_map(notes::on_trial));
+        answer.notes.extend(all().flat_map(|trial| notes::on_trial(trial, &known.first)));
         answer.notes.extend(notes::on_threads(tried, known.first.crowd));
         answer.runs = all().map(|trial| RunRow::for_trial(trial, tried)).collect();
         let Some(best) = choice::best(tried) else {
@@ -302,7 +303,7 @@ impl<'a, 's> Tuning<'a, 's> {
         };
         if answer.found == TuneResult::Gain && best.setting.mode != Mode::Sends {
             std::fs::write(self.asked.policy, policy.to_string())
-                .with_context(|| format!("{} cannot be written", self.asked.policy.display()))?;
+                .map_err(|error| cannot_write(self.asked.policy, error))?;
         }
         (answer.best, answer.confirmation) = (Some(best), confirmation);
         Ok(())

@@ -154,7 +154,7 @@ pub(super) fn compare(
     if before.len().min(after.len()) < FEWEST_RUNS {
         let few = before.len().min(after.len());
         let why = format!(
-            "{is}: {few} run{} of a side are too few to tell that from chance; {FEWEST_RUNS} are enough",
+            "{is}: with {few} run{} of a side that cannot be told from chance; {FEWEST_RUNS} are enough",
             plural(few as u64)
         );
         return Some(row(Verdict::NotJudged, means, None, why));

@@ -119,6 +119,9 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
         .map(|bytes| format!(" Smaller ones wait, though: try --min-bytes {bytes}."));
     let smaller = smaller.unwrap_or_default();
     match hopeless {
+        Hopeless::OnlySmall if first.requests == 0 => {
+            "the program makes no non-blocking request, and tests move nothing else.".to_owned()
+        }
         Hopeless::OnlySmall if first.largest_bytes.0 == 0 => {
             "no request carries any bytes, and so there is no transfer that could go on meanwhile.".to_owned()
         }

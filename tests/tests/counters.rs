@@ -66,6 +66,12 @@ fn check_values(database: &rusqlite::Connection, number: u32) {
     assert_eq!(rows::value(database, of_thread), "1");
 }
 
+/// Outside of MPI in the whole run: 10 + 100 × i + 7 + 50000 in round i of three.
+fn check_sum(database: &rusqlite::Connection, number: u32) {
+    let sums = "SELECT group_concat(number || ' ' || outside) FROM counter_sum";
+    assert_eq!(rows::value(database, sums), format!("{number} {}", 3 * 50_017 + 600));
+}
+
 fn databases(run: &Path) -> Vec<rusqlite::Connection> {
     let databases: Vec<_> = rows::databases(run).iter().map(|path| rows::open(path)).collect();
     assert_eq!(databases.len(), 2, "{:?}", rows::files(run));
@@ -101,6 +107,7 @@ fn values_are_exact_and_an_event_that_is_missing_is_named() {
                 "0"
             );
             check_values(&database, 1);
+            check_sum(&database, 1);
         }
     }
 }

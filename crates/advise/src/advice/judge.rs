@@ -48,9 +48,7 @@ impl Gathered {
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
-        for waits in self.waits.values_mut() {
-            waits.sort_unstable();
-        }
+        self.waits.values_mut().for_each(|waits| waits.sort_unstable());
         let origins = Chains::new(&self.waits).origins();
         let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
         let crowded = crowded_first(&infos);
@@ -63,7 +61,7 @@ impl Gathered {
         let is_worth =
             |piece: &&Piece| Nanos(piece.sums.time()).share_of(run_time) >= least(piece.cure);
         let worth = pieces.iter().filter(is_worth);
-        let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self.waited)).collect();
+        let mut advice: Vec<Advice> = worth.map(|it| judge.word(it, &self.waited)).collect();
         advice.sort_by(|a, b| {
             is_first(b)
                 .cmp(&is_first(a))
@@ -273,6 +271,8 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            predicted: super::Bounds::default(),
+            verified: None,
             computes: None,
             uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),

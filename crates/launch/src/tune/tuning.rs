@@ -119,9 +119,7 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             self.conclude(&known, &mut answer)?;
         }
-        if answer.found != TuneResult::Gain {
-            answer.advise(known.advice);
-        }
+        answer.advise(known.advice);
         Ok(answer)
     }
 

@@ -243,8 +243,8 @@ int main(void)
     test_what_was_asked();
     test_calls_and_windows();
     test_jump();
-    test_sums_outside();
     test_threads();
+    test_sums_outside();
     test_reading_fails();
     test_cpu_time();
     tear_down();

@@ -8,9 +8,22 @@ use super::runs::CheckedRun;
 use lapscope_data::symbols::base_name;
 
 /// By what a run is known again, whatever it is called: no two begin in the same nanosecond and take as long.
-fn identity(run: &CheckedRun) -> [Option<i64>; 3] {
-    let numbers = ["/head/started_unix_ns", "/head/longest_run_ns", "/totals/mpi_ns"];
-    numbers.map(|pointer| run.report.pointer(pointer).and_then(Value::as_i64))
+fn identity(run: &CheckedRun) -> [Option<i64>; 5] {
+    const NUMBERS: [&str; 5] = [
+        "/head/started_unix_ns",
+        "/head/ranks",
+        "/head/longest_run_ns",
+        "/totals/run_ns",
+        "/totals/mpi_ns",
+    ];
+    NUMBERS.map(|pointer| run.report.pointer(pointer).and_then(Value::as_i64))
+}
+
+/// Whether both sides are the same runs, in any order: nothing can have changed.
+pub(super) fn are_same(runs: &[CheckedRun], against: &[CheckedRun]) -> bool {
+    let all = |side: &[CheckedRun]| side.iter().map(identity).collect::<BTreeSet<_>>();
+    let (new, old) = (all(runs), all(against));
+    new == old && new.iter().flatten().all(Option::is_some)
 }
 
 /// A run that counts twice would make the spread of its side look smaller than it is.

@@ -49,7 +49,7 @@ fn a_slower_program_falls_short_and_its_site_is_named() {
         assert!(code == Some(1) && said.contains("falls_short | run-time"), "{why}");
         let badge = fs::read_to_string(place.path().join("after/check.svg")).unwrap();
         assert!(badge.contains("falls short"), "{badge}");
-        assert!(said.contains("; most grew MPI_Irecv receive_both comes_late.c:"), "{why}");
+        assert!(said.contains("; most grew MPI_Waitall receive_both comes_late.c:"), "{why}");
         // the other way it holds
         let mut back = child::command(paths::lapscope());
         let run = |work: &str, number| format!("{work}/run-{number}");

@@ -296,7 +296,7 @@ mod tests {
                 "problems": [],
                 "totals": { "run_ns": ns, "mpi_ns": 1, "requests": 4 },
                 "efficiency": { "transfer_efficiency": { "low": 0.5, "high": 0.7 } },
-                "sites": [{ "call": "MPI_Wait", "site": { "function": "f", "file": "a.c", "line": 7 }, "time_ns": ns / 2 }],
+                "sites": [{ "call": "MPI_Wait", "site": { "function": "f", "file": "a.c", "line": 7 }, "inside_ns": ns / 2 }],
                 "advice": [{ "cure": "test", "cause": "no_local_progress", "headline": "Test.", "change": [], "predicted": { "low": 0.0, "high": 0.3 } }],
             }),
         };

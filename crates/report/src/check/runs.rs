@@ -72,7 +72,10 @@ fn kept(report: &Value) -> Value {
         steps.remove("what");
     }
     kept.insert("steps".to_owned(), steps);
-    kept.insert("sites".to_owned(), json!(first(&report["sites"], &["call", "site", "time_ns"])));
+    for sites in ["sites", "completing_sites"] {
+        let numbers = ["call", "site", "inside_ns"];
+        kept.insert(sites.to_owned(), json!(first(&report[sites], &numbers)));
+    }
     let advice = ["cure", "cause", "headline", "waiting", "change", "predicted"];
     kept.insert("advice".to_owned(), json!(first(&report["advice"], &advice)));
     Value::Object(kept)

@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, check: &Check, style: Style) -> io::Result<()>
         writeln!(
             out,
             "\n{}",
-            style.headed("SITES", "that changed most; mean over ranks and runs")
+            style.headed("SITES", "where time inside MPI changed most; mean over ranks and runs")
         )?;
         let mut table = Table::new(&[
             ("difference", Align::Right),

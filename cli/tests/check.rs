@@ -58,6 +58,9 @@ fn what_cannot_be_judged_says_why() {
         (&[".", "--limits", "empty"], "Is a directory"),
         (&[".", "--limits", "nowhere.toml"], "No such file"),
         (&[".", "--against", "nowhere.json"], "nowhere.json"),
+        (&[".", "--write-baseline", "rank-0.db"], "rank-0.db is there and no baseline"),
+        (&[".", "--write-baseline", "empty"], "empty is there and no baseline"),
+        (&[".", "--max", "exposed=1", "--junit", "nowhere/check.xml"], "nowhere/check.xml"),
     ] {
         let (answer, code) = check(run.path(), arguments);
         assert_eq!(code, 2, "{arguments:?}: {answer}");

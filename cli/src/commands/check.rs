@@ -70,6 +70,10 @@ fn check(args: &CheckArgs) -> Result<Option<Check>> {
         limit.name.check(&runs[0].report).map_err(anyhow::Error::msg)?;
     }
     if let Some(path) = &args.write_baseline {
+        let earlier = std::fs::read_to_string(path).unwrap_or_default();
+        if path.exists() && read_baseline(&earlier).is_none() {
+            bail!("{} is there and no baseline of lapscope: it is left alone", path.display());
+        }
         write_file(path, &write_baseline(&runs))?;
     }
     if !is_asked {

@@ -29,6 +29,12 @@ pub fn page(scaling: &Scaling) -> Result<String> {
             html.text("lapscope ");
             html.element("span", &[("class", "run")], &about(scaling));
         });
+        html.within("dl", &[("class", "runs")], |html| {
+            for run in &scaling.runs {
+                html.element("dt", &[], &ranks(run));
+                html.within("dd", &[], |html| html.element("b", &[], &run.run));
+            }
+        });
         notes(html, scaling);
     });
     navigation(&mut html, &SECTIONS);
@@ -130,8 +136,8 @@ fn pictures(html: &mut Html, scaling: &Scaling) {
         ("computation", "Computation scaling", Quantity::Percent, of_computation),
     ];
     for (id, title, quantity, series) in pictures {
-        if series.iter().all(|series| series.points.is_empty()) {
-            continue;
+        if series.len() < 2 {
+            continue; // what is drawn above already, or nothing
         }
         let panels = vec![Panel { title: title.to_owned(), series, ..Panel::default() }];
         let chart = Chart {

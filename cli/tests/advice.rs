@@ -1,7 +1,7 @@
 //! Advice on runs whose troubles are made by hand: what is to be done where, and for how much time. Moments are microseconds.
 
 use crate::fixture::program::Program;
-use crate::fixture::{answer, check_documented, json};
+use crate::fixture::{answer, json};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::tables::{Cvar, Injector, Operation, Rank};
@@ -289,22 +289,6 @@ fn ranks_that_help_come_first_and_little_is_left_out() {
     assert_eq!(cures[0], "test");
     let little = |advice: &&Value| advice["share"].as_f64().unwrap() < 0.001;
     assert_eq!(advice(&report).iter().find(little), None);
-}
-
-/// Keys that docs/json.md promises.
-#[test]
-fn documented_keys() {
-    let [a, b] = receiver_computes();
-    let report = report(&run([&a, &b]));
-    let test = find(&report, "test");
-    let objects = [
-        test,
-        &test["waiting"],
-        &test["evidence"],
-        &report["overlap"],
-        &report["sites"][0]["overlap"],
-    ];
-    check_documented(objects);
 }
 
 /// Three posts of 60 us; the message is gone when the call returns.

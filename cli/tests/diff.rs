@@ -1,6 +1,6 @@
 //! Two runs made by hand, one of them changed in known ways.
 
-use crate::fixture::{answer, check_documented, command, failure, json, pick};
+use crate::fixture::{answer, command, failure, json, pick};
 use assert_cmd::assert::OutputAssertExt;
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
@@ -190,21 +190,4 @@ fn what_cannot_be_compared() {
     Rank::new(2).write(a.path(), small::rank_1);
     let text = answer(a.path(), &["diff", ".", "."]);
     assert!(text.contains("mean over ranks"), "{text}");
-}
-
-/// Keys that docs/json.md promises.
-#[test]
-fn documented_keys() {
-    let (a, b) = (small_run(), small_run());
-    change(&b, 0, "UPDATE rank SET command = './other'");
-    let found = diff(&a, &b);
-    let objects = [
-        &found,
-        &found["a"],
-        &found["totals"],
-        &found["totals"]["run_ns"],
-        &found["sites"][0],
-        &found["configuration"][0],
-    ];
-    check_documented(objects);
 }

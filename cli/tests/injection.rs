@@ -1,6 +1,6 @@
 //! What injection did, cost and gained, on rows whose answers were worked out by hand.
 
-use crate::fixture::{answer, check_documented, json};
+use crate::fixture::{answer, json};
 use lapscope_fixture::small::{self, run as small_run, IRECV, ISEND, WAITALL};
 use lapscope_fixture::tables::{Call, Injection, Injector, Rank, Request, Setting};
 use lapscope_fixture::{call_id, edit_rank, Fixture};
@@ -332,21 +332,4 @@ fn as_text() {
         .take_while(|line| !line.is_empty())
         .collect();
     insta::assert_snapshot!("injection", section.join("\n"));
-}
-
-/// Keys that docs/json.md promises.
-#[test]
-fn documented_keys() {
-    let injection = of_report(&ab_run(20));
-    let site = &injection["sites"][0];
-    let objects = [
-        &injection,
-        &injection["totals"],
-        &injection["whole"],
-        &injection["ranks"][0],
-        site,
-        &site["gain"],
-        &site["addresses"][0],
-    ];
-    check_documented(objects);
 }

@@ -1,6 +1,6 @@
 //! Screens of many ranks are as long as those of few: whole outputs, and how long they are.
 
-use crate::fixture::{answer, check_documented, json, lapscope};
+use crate::fixture::{answer, json, lapscope};
 use lapscope_fixture::tables::{
     Call, CallPath, Communicator, Frame, Module, Operation, Rank, Request, Thread,
 };
@@ -153,10 +153,7 @@ fn groups_as_json() {
     let outside = &alike["distributions"][0];
     assert_eq!((&outside["measure"], &outside["max_rank"]), (&json!("outside_ns"), &json!(SLOW)));
     assert_eq!(report["ranks"][LOUD as usize]["sent_bytes"], STEPS * (64 << 10));
-    let group = &alike["groups"][1];
-    check_documented([alike, outside, group, &group["differences"][0]]);
-    let overlap = json(run.path(), &["overlap", "."]);
-    check_documented([&overlap, &overlap["alike"], &overlap["ranks"][0]]);
+    json(run.path(), &["overlap", "."]);
 }
 
 #[test]
@@ -175,7 +172,6 @@ fn the_dead_are_told_by_place() {
         (&pending["outside"][0]["rank"], &pending["places"][0]["count"]),
         (&json!(SLOW), &json!(39))
     );
-    check_documented([&pending, &pending["outside"][0], &pending["places"][0]]);
     let report = json(run.path(), &["report", "."]);
     let problems = report["problems"].as_array().unwrap().iter();
     let died = problems.filter(|problem| problem["kind"] == "died");
@@ -206,12 +202,6 @@ fn who_the_dead_waited_for_is_named() {
         (&hang["places"][0]["ranks"], &hang["places"][1]["count"]),
         (&json!([SLOW]), &json!(39))
     );
-    check_documented([&hang, verdict, &hang["places"][0], &hang["ranks"][0]]);
-    check_documented([
-        &hang["ranks"][0]["threads"][0],
-        &hang["waits"][0],
-        &hang["waits"][0]["on"][0],
-    ]);
     let text = answer(run.path(), &["hang", ".", "--each-rank=3"]);
     let sentence = "Rank 25 was outside of MPI when it was killed; the others waited for it";
     assert!(text.contains(&format!("VERDICT  perhaps: a rank is dead\n  {sentence}")), "{text}");

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use crate::advice::{find, receiver_computes, run};
 use crate::fixture::program::Program;
-use crate::fixture::{answer, check_documented, json as asked};
+use crate::fixture::{answer, json as asked};
 use crate::html::page;
 use lapscope_fixture::tables::{Sample, SamplePost, Sampler};
 use lapscope_fixture::{call_id, edit_rank, full, Fixture, FIRST_TOUCH, SECOND_TOUCH};
@@ -62,7 +62,6 @@ fn advice_to_test_names_where_its_window_computes() {
     let expected = "That computation is in app+0x700 (75.0 %), app+0x800 (25.0 %), of 200 samples: test in a loop around these. \
                     Meanwhile 1.0 other threads of a rank compute, in the mean.";
     assert_eq!(computes["sentence"], expected);
-    check_documented([computes, &computes["lines"][0]]);
     let code = answer(run.path(), &["report", "--how", "."]);
     assert_eq!(
         code.matches("compute(block); /* app+0x700: 75.0 % of that computation */").count(),
@@ -84,7 +83,6 @@ fn outside_of_mpi_has_its_lines() {
     let of_sampling =
         [&profile["ranks"], &profile["rate_hz"], &profile["lost"], &profile["left_out"]];
     assert_eq!(of_sampling, [2, 199, 5, 0].map(|number| json!(number)).each_ref());
-    check_documented([profile, outside]);
     let text = answer(run.path(), &["report", "."]);
     for line in [
         "COMPUTATION  the lines with most of 300 samples outside of MPI, of 2 ranks",

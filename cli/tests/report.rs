@@ -1,6 +1,6 @@
 //! Numbers of the report against answers worked out by hand; see `fixture` for the rows.
 
-use crate::fixture::{answer, check_documented, json, lapscope, pick};
+use crate::fixture::{answer, json, lapscope, pick};
 use lapscope_fixture::small::{self, run as small_run, ISEND, PENDING, WAITALL};
 use lapscope_fixture::tables::{Call, Processor, Rank, Request};
 use lapscope_fixture::{edit, edit_rank};
@@ -57,7 +57,6 @@ fn efficiencies_are_those_of_pop() {
     let run = small_run();
     let report = json(run.path(), &["report", "."]);
     let found = &report["efficiency"];
-    check_documented([found]);
     assert_eq!(
         pick(found, &["useful_ns", "most_useful_ns", "runtime_ns"]),
         [105_899, 63_899, 100_000]
@@ -248,33 +247,6 @@ fn as_text() {
     for command in ["report", "sites", "requests"] {
         insta::assert_snapshot!(command, answer(run.path(), &[command, "."]));
     }
-}
-
-/// Keys that docs/json.md promises.
-#[test]
-fn documented_keys() {
-    let run = small_run();
-    let report = json(run.path(), &["report", "."]);
-    let objects = [
-        &report,
-        &report["head"],
-        &report["head"]["hosts"][0],
-        &report["head"]["worlds"][0],
-        &report["totals"],
-        &report["ranks"][0],
-        &report["sites"][1],
-        &report["sites"][1]["site"],
-        &report["sites"][1]["completed_in"],
-        &report["size_classes"][0],
-        &report["kinds"][0],
-        &report["spread"],
-        &report["spread"]["mpi_share"],
-        &report["problems"][0],
-    ];
-    check_documented(objects);
-    check_documented(report["insights"].as_array().unwrap());
-    let requests = json(run.path(), &["requests", "."]);
-    check_documented([&requests, &requests["requests"][0]]);
 }
 
 #[test]

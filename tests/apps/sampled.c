@@ -1,13 +1,14 @@
 /*
  * sampled SECONDS THREADS: what LAPSCOPE_SAMPLE has to find. Rank 0 computes in three functions while a receive is under way, for
  * parts of the time that it measures itself, by the clock of its own running time; rank 1 sleeps meanwhile. So many threads of
- * rank 0 compute beside it, and make no MPI call. Between the windows a fourth function computes. Prints for rank 0:
+ * OpenMP compute beside it on rank 0, and make no MPI call, though with them it is MPI_THREAD_MULTIPLE. Between the windows a
+ * fourth function computes. Prints for rank 0:
  *
  *     FUNCTION SHARE        of what it computed in windows
  *     outside SHARE         of all that it computed, in the fourth function
  */
 #include <mpi.h>
-#include <pthread.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -44,12 +45,10 @@ static double running_time(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void *compute_beside(void *argument)
+static void compute_beside(void)
 {
-    (void)argument;
     while (!is_over)
         first(1000);
-    return NULL;
 }
 
 /* Rounds of a loop in a millisecond. */
@@ -99,21 +98,24 @@ static void sleep_meanwhile(void)
 
 int main(int argc, char **argv)
 {
-    enum { MOST_THREADS = 16 };
     double seconds = argc > 1 ? atof(argv[1]) : 1.0;
     int rank, provided, count = argc > 2 ? atoi(argv[2]) : 0;
-    pthread_t threads[MOST_THREADS];
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Init_thread(&argc, &argv, count == 0 ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int i = 0; rank == 0 && i < count && i < MOST_THREADS; i++)
-        pthread_create(&threads[i], NULL, compute_beside, NULL);
-    if (rank == 0)
+    if (rank != 0)
+        sleep_meanwhile();
+    else if (count == 0)
         compute(seconds);
     else
-        sleep_meanwhile();
-    is_over = 1;
-    for (int i = 0; rank == 0 && i < count && i < MOST_THREADS; i++)
-        pthread_join(threads[i], NULL);
+#pragma omp parallel num_threads(count + 1)
+    {
+        if (omp_get_thread_num() > 0)
+            compute_beside();
+        else {
+            compute(seconds);
+            is_over = 1;
+        }
+    }
     MPI_Finalize();
     return 0;
 }

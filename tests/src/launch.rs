@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lapscope_fixture::numbers;
+use lapscope_fixture::{documented, numbers};
 use tempfile::TempDir;
 
 use crate::mpi::Mpi;
@@ -451,6 +451,7 @@ pub fn try_lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Resul
 pub fn lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
     let said = try_lapscope(args).unwrap_or_else(|text| panic!("{text}"));
     numbers::check(&said);
+    documented::check(&said);
     said
 }
 

@@ -32,7 +32,7 @@ const PLAIN: Way = Way { rate: "2000", threads: "0", is_without_perf: false, is_
 
 fn run(mpi: &Mpi, way: Way) -> Run {
     let place = place();
-    let mut program = build::app(mpi, "sampled");
+    let mut program = build::app_with(mpi, "sampled", &["-fopenmp"]);
     if way.is_stripped {
         let stripped = place.path().join("stripped");
         let made = child::command("strip").arg("-o").args([&stripped, &program]).status();

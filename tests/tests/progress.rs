@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{json, Value};
 
+use lapscope_fixture::documented;
 use lapscope_tests::answer::{number, rows, text};
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
@@ -28,11 +29,7 @@ fn answer(mpi: &Mpi, extra: &[&str], place: &Path) -> Value {
     let outcome = measure(mpi, extra, place);
     assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
     let answer: Value = serde_json::from_str(&outcome.stdout).expect("JSON alone on stdout");
-    let documented = include_str!("../../docs/json.md");
-    let row = &rows(&answer, "moved")[0];
-    for key in [&answer, row].into_iter().flat_map(|it| it.as_object().expect("an object").keys()) {
-        assert!(documented.contains(&format!("`{key}`")), "{key} is not in docs/json.md");
-    }
+    documented::check(&outcome.stdout);
     for row in rows(&answer, "moved") {
         let [low, moved, high] = ["moved_low", "moved", "moved_high"].map(|key| number(row, key));
         assert!(0.0 <= low && low <= moved && moved <= high && high <= 1.0, "{row}");

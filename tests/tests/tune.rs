@@ -70,6 +70,11 @@ fn finds_a_gain(mpi: &Mpi) {
     );
     assert!(number(&best["gain"], "low") > 0.0, "{answer:#}");
     assert_eq!(rows(&answer["confirmation"], "pairs").len(), 3, "{answer:#}");
+    let notes = answer["notes"].to_string();
+    assert!(
+        notes.contains("call MPI_Test in a loop around ") && notes.contains(" overlap_pair.c:"),
+        "{notes}"
+    );
     for pair in ["pair-1-bare", "pair-1-injected"] {
         let is_recorded = place.path().join("kept").join(pair).is_dir();
         assert_eq!(is_recorded, pair.ends_with("injected"), "{pair}");

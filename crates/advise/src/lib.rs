@@ -10,3 +10,4 @@ pub mod reach_in_words;
 pub mod singletons;
 mod starved;
 pub mod summary;
+pub mod thresholds_in_words;

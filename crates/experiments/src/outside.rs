@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::results::Spread;
+use lapscope_advise::thresholds_in_words;
 use lapscope_data::db::{list_files, Database};
 use lapscope_measure::overlap::request::Achieved;
 use lapscope_measure::overlap::witness::Witness;
@@ -54,7 +55,8 @@ impl RecordedRun {
         let (declared, _) = cvars::declared(&databases)?;
         // times that other runs took are no part of what this one shows
         let reference = Reference::of_run(&trace);
-        let thresholds = Thresholds::find(&trace, &reference, &[], declared);
+        let mut thresholds = Thresholds::find(&trace, &reference, &[], declared);
+        thresholds_in_words::fill(&mut thresholds, &trace);
         let eager = EagerLimits::from_thresholds(&thresholds);
         let (_, found) =
             measure_with(&trace, &reference, eager, &[], &|_| (), |_| ByTag::default());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 
+use lapscope_data::model::Nanos;
 use lapscope_measure::loggps::LogGps;
 use lapscope_predict::replay::benchmark::{measure, BenchmarkSide, Case, Link, PROTOCOLS};
 use lapscope_predict::replay::scenario::Protocol;
@@ -64,9 +65,9 @@ pub struct TransferRow {
 pub struct ProtocolOverlap {
     pub protocol: Protocol,
     /// l0: from the later post to the end of the wait, with nothing computed.
-    pub l0_ns: i64,
+    pub l0_ns: Nanos,
     /// The most computation that did not make it longer than 1.1 l0.
-    pub compute_ns: i64,
+    pub compute_ns: Nanos,
     /// What of l0 is hidden by it.
     pub overlap: f64,
 }

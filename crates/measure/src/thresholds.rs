@@ -7,7 +7,6 @@ mod collect;
 mod cumulative;
 mod declared;
 mod evidence;
-mod sentences;
 mod slack;
 mod split;
 
@@ -21,7 +20,6 @@ pub use declared::{Declared, DeclaredBy, Governing};
 use evidence::{Completion, PostOutcome};
 use lapscope_data::model::Rank;
 use lapscope_trace::{Locality, Trace};
-pub use sentences::{locality_words, progress_differs};
 use split::{split, Split, SplitRow};
 
 /// The limit lies between sizes farther apart than this: other sizes have to be tried.
@@ -65,8 +63,9 @@ pub struct Threshold {
     pub contradictions: u64,
     /// Messages of sizes in between, which say both or are too few.
     pub unsettled: u64,
+    /// The limit in words, empty until somebody writes it.
     pub sentence: String,
-    /// What to do to know more; `None` when enough is known.
+    /// What to do to know more; `None` when enough is known, or until somebody says it.
     #[serde(rename = "try")]
     pub next: Option<String>,
 }
@@ -143,6 +142,7 @@ pub struct Thresholds {
     pub localities: Vec<LocalityThresholds>,
     /// Limits that MPI's control variables or the environment declare.
     pub declared: Vec<Declared>,
+    /// What is worth saying of them, the most important first; empty until somebody does.
     pub sentences: Vec<String>,
 }
 
@@ -184,8 +184,7 @@ impl ThresholdEvidence {
         let library = trace.ranks.first().map_or("", |rank| rank.info().mpi_library.as_str());
         let of_locality = |(&locality, cells)| of_locality(locality, cells, library, &declared);
         let localities: Vec<LocalityThresholds> = self.0.iter().map(of_locality).collect();
-        let sentences = localities.iter().flat_map(sentences::of_locality).collect();
-        Thresholds { localities, declared, sentences }
+        Thresholds { localities, declared, sentences: Vec::new() }
     }
 }
 
@@ -242,6 +241,15 @@ impl ThresholdView {
     }
 }
 
+/// Whether sends need the receiver inside MPI at sizes at which they do not wait for their receive.
+pub fn progress_differs(found: &LocalityThresholds) -> bool {
+    let (progress, rendezvous) = (&found.needs_receiver_progress, &found.rendezvous);
+    match (progress.smallest_waiting_bytes, rendezvous.largest_eager_bytes) {
+        (Some(from), Some(eager)) => from <= eager,
+        _ => false,
+    }
+}
+
 fn of_locality(
     locality: Locality,
     cells: &Cells,
@@ -292,7 +300,6 @@ fn of_locality(
         sizes: sizes.iter().map(size_counts).collect(),
     };
     found.declared = declared::governing(&found, library, declared);
-    sentences::fill(&mut found, library);
     found
 }
 

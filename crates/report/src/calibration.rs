@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use lapscope_data::db::RunFiles;
 use lapscope_data::files::read_short_text;
-use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::loggps::LogGps;
@@ -132,7 +131,7 @@ fn disagreement_note(found: &Disagreement) -> String {
         Which::Locality(locality) => format!("transfers between {}", ends(*locality)),
         Which::Collective(call, ranks) => format!("{call} of {ranks} ranks"),
     };
-    let (run, calibrated) = (time(Nanos(found.run_ns)), time(Nanos(found.calibrated_ns)));
+    let (run, calibrated) = (time(found.run_ns), time(found.calibrated_ns));
     let which = match found.sizes {
         1 => bytes(found.bytes),
         sizes => format!("{} (and {} more sizes)", bytes(found.bytes), sizes - 1),

@@ -45,10 +45,28 @@ pub fn line_in_words(line: &ComputingLine) -> String {
     format!("{}{into}", line.place.short())
 }
 
-fn sentence(found: &ComputingLines) -> String {
+impl ComputesAdvice {
+    /// What to do in the program, for whoever has found that tests in this computation gain.
+    pub fn by_hand(&self) -> Option<String> {
+        let named = named(&self.found);
+        (!named.is_empty()).then(|| {
+            format!(
+                "The same in the program itself: call MPI_Test in a loop around {}, which is what is computed meanwhile, by {} samples.",
+                named.join(", "),
+                count(self.found.samples)
+            )
+        })
+    }
+}
+
+/// "update_row halo.c:76 (93 %)", of each line that is worth it.
+fn named(found: &ComputingLines) -> Vec<String> {
     let named = found.lines.iter().filter(|line| line.share >= LEAST_SHARE).take(NAMED);
-    let named: Vec<String> =
-        named.map(|line| format!("{} ({})", line_in_words(line), percent(line.share))).collect();
+    named.map(|line| format!("{} ({})", line_in_words(line), percent(line.share))).collect()
+}
+
+fn sentence(found: &ComputingLines) -> String {
+    let named = named(found);
     let samples = count(found.samples);
     let mut text = match named.as_slice() {
         [] => format!(

@@ -32,6 +32,9 @@ use lapscope_trace::query::PostSelection;
 
 /// Name of the run without injection.
 pub const FIRST: &str = "1-plain";
+/// It notes where the program computes, so often.
+const SAMPLE: &str = "LAPSCOPE_SAMPLE";
+const SAMPLES_A_SECOND: u32 = 199;
 
 /// A search under way.
 pub struct Tuning<'a, 's> {
@@ -45,6 +48,7 @@ pub struct Tuning<'a, 's> {
     copied_bytes: u64,
     /// The user's own.
     copied_anyway: String,
+    sampled_anyway: String,
     tried: Vec<Trial>,
     /// What an earlier run has found to be of no use.
     left_out: Option<Policy>,
@@ -70,8 +74,9 @@ impl<'a, 's> Tuning<'a, 's> {
         let left_out = earlier.and_then(Earlier::policy);
         let bar = TrialBar::new(search.longest() as u32 + 1 + 2 * asked.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
-        let anyway = session.setting("LAPSCOPE_BUFFER_SENDS").unwrap_or("0".into());
-        let copied_anyway = anyway.to_string_lossy().into_owned();
+        let anyway =
+            |name| session.setting(name).unwrap_or("0".into()).to_string_lossy().into_owned();
+        let (copied_anyway, sampled_anyway) = (anyway("LAPSCOPE_BUFFER_SENDS"), anyway(SAMPLE));
         Tuning {
             asked,
             session,
@@ -81,6 +86,7 @@ impl<'a, 's> Tuning<'a, 's> {
             slot_ms: 0,
             copied_bytes: 0,
             copied_anyway,
+            sampled_anyway,
             tried,
             left_out,
         }
@@ -119,6 +125,9 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             self.conclude(&known, &mut answer)?;
         }
+        if answer.found == TuneResult::Gain {
+            answer.notes.extend(self.by_hand(&known));
+        }
         answer.advise(known.advice);
         Ok(answer)
     }
@@ -128,7 +137,10 @@ impl<'a, 's> Tuning<'a, 's> {
     fn first(&mut self) -> Result<FirstRunResults> {
         self.bar.begin("without injection");
         let off = ["LAPSCOPE_INJECT", "LAPSCOPE_INJECT_AB"].map(|name| (name, "off".to_owned()));
-        let launched = self.session.launch(FIRST, &off, &self.bar)?;
+        let rate = self.sampled_anyway.parse().unwrap_or(0);
+        let sample = (SAMPLE, if rate == 0 { SAMPLES_A_SECOND } else { rate }.to_string());
+        let set = [off.as_slice(), &[sample]].concat();
+        let launched = self.session.launch(FIRST, &set, &self.bar)?;
         self.bar.end();
         let min_bytes = self.count("LAPSCOPE_INJECT_MIN_BYTES")?;
         let (first, advice) = read_first(&launched, min_bytes as u64, self.asked.wrappers)?;
@@ -215,6 +227,7 @@ impl<'a, 's> Tuning<'a, 's> {
             ("LAPSCOPE_INJECT_AB", "on".to_owned()),
             ("LAPSCOPE_INJECT_AB_MS", self.slot_ms.to_string()),
             ("LAPSCOPE_INJECT_POLICY", policy_file.unwrap_or_default()),
+            (SAMPLE, self.sampled_anyway.clone()),
         ];
         let launched = self.session.launch(&name, &variables, &self.bar)?;
         self.bar.end();
@@ -346,6 +359,16 @@ impl<'a, 's> Tuning<'a, 's> {
         let pair = RunPair::new(walls[0], walls[1]);
         self.bar.say(&[pair_line(number + 1, &pair)]);
         Ok(pair)
+    }
+
+    /// Where in the program the tests would go that were found to gain something: of the advice with most at stake.
+    fn by_hand(&self, known: &FirstRunResults) -> Option<String> {
+        let tests = known.advice.iter().filter(|advice| advice.is_for_tests());
+        let sampled = tests.filter(|advice| advice.computes.is_some());
+        let place = sampled.max_by_key(|advice| advice.time_ns)?.computes.as_ref()?.by_hand()?;
+        let run = known.launched.directory.display();
+        let how = self.session.keeps().then(|| format!(" The code: lapscope report --how {run}"));
+        Some(place + &how.unwrap_or_default())
     }
 
     /// In words.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Curve, Reference, ReferencePoint};
+use lapscope_data::model::Nanos;
 use lapscope_trace::Locality;
 
 /// Fewer transfers of a run tell nothing against a calibration.
@@ -29,8 +30,8 @@ pub struct Disagreement {
     pub sizes: usize,
     /// The size at which they differ most, in bytes, what was calibrated for it and what the run says, nanoseconds.
     pub bytes: u64,
-    pub calibrated_ns: i64,
-    pub run_ns: i64,
+    pub calibrated_ns: Nanos,
+    pub run_ns: Nanos,
     /// Transfers of the run of that size.
     pub samples: u64,
 }
@@ -88,8 +89,8 @@ fn correct(own: &mut Curve, run: &Curve, which: &Which) -> Vec<Disagreement> {
             is_quicker,
             sizes: all.len(),
             bytes: most.point.bytes.round() as u64,
-            calibrated_ns: most.calibrated_ns.round() as i64,
-            run_ns: most.point.ns.round() as i64,
+            calibrated_ns: Nanos(most.calibrated_ns.round() as i64),
+            run_ns: Nanos(most.point.ns.round() as i64),
             samples: most.point.samples,
         })
     });

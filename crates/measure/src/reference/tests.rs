@@ -86,7 +86,7 @@ fn the_quicker_of_calibration_and_run_is_believed() {
     let of = |exponent: u32| reference.transfer(Locality::Node, 1 << exponent).unwrap().ns;
     assert_eq!((of(19), of(20), of(22)), (534_000, 534_000, 900_000));
     let said: Vec<_> =
-        found.iter().map(|it| (it.is_quicker, it.calibrated_ns, it.run_ns)).collect();
+        found.iter().map(|it| (it.is_quicker, it.calibrated_ns.0, it.run_ns.0)).collect();
     assert_eq!(said, [(false, 900_000, 2_000_000), (true, 685_000, 534_000)]);
 }
 

@@ -7,7 +7,7 @@
 
 use super::scenario::{Progress, Protocol};
 use super::{replay, Conditions, Durations, LocalityNetwork, Network, Program};
-use lapscope_data::model::Mode;
+use lapscope_data::model::{Mode, Nanos};
 use lapscope_measure::reference::Reference;
 use lapscope_trace::script::{Act, Message, Script};
 
@@ -60,9 +60,9 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overlap {
     /// l0: until the end of its wait without any computation, nanoseconds.
-    pub l0_ns: i64,
+    pub l0_ns: Nanos,
     /// c: the most computation that made it no longer than 1.1 l0, nanoseconds.
-    pub compute_ns: i64,
+    pub compute_ns: Nanos,
     /// (c - (l - l0)) / l0 at that computation, l being the time with it.
     pub ratio: f64,
 }
@@ -78,14 +78,14 @@ struct Timing {
 /// The overlap of one case.
 pub fn measure(link: &Link, case: &Case) -> Overlap {
     let l0 = time(link, case, 0).until_end;
-    let mut best = Overlap { l0_ns: l0, compute_ns: 0, ratio: 0.0 };
+    let mut best = Overlap { l0_ns: Nanos(l0), compute_ns: Nanos(0), ratio: 0.0 };
     for step in 1..=STEPS {
         let Timing { computed, until_end } = time(link, case, l0 * step / PARTS);
         if until_end as f64 > TOLERANCE * l0 as f64 {
             break;
         }
         let hidden = computed - (until_end - l0);
-        best.compute_ns = computed;
+        best.compute_ns = Nanos(computed);
         best.ratio = (hidden as f64 / l0.max(1) as f64).clamp(0.0, 1.0);
     }
     best
@@ -192,14 +192,15 @@ mod tests {
     fn l0_is_the_sum_of_what_is_on_the_way() {
         let wire = (262_144.0 * LINK.gap_ns_per_byte).round() as i64;
         let l0 = |protocol| {
-            measure_protocol(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).l0_ns
+            measure_protocol(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).l0_ns.0
         };
         assert_eq!(l0(Protocol::RendezvousWrite), 3 * 4_000 + wire, "RTS, CTS, data");
         assert_eq!(l0(Protocol::RendezvousRead), 3 * 4_000 + wire, "RTS, request, data");
         assert_eq!(l0(Protocol::Speculative), 4_000 + wire, "data");
         let sent =
             measure_protocol(Protocol::Speculative, BenchmarkSide::Receiver, BenchmarkSide::Sender)
-                .l0_ns;
+                .l0_ns
+                .0;
         assert_eq!(sent, wire, "the sender is through when they have left");
     }
 

@@ -78,7 +78,7 @@ impl<'a> Predictor<'a> {
             command: first.map_or(String::new(), |info| info.command.clone()),
             mpi_library: first.map_or(String::new(), |info| info.mpi_library.clone()),
             ranks: trace.ranks.len(),
-            run_ns: Nanos(self.replayer.recorded_ns),
+            run_ns: self.replayer.recorded_ns,
             exposed_ns: self.recorded.total(),
             exposed: self.recorded.part,
         }
@@ -142,7 +142,7 @@ impl<'a> Predictor<'a> {
         if scenario.is_identity() {
             self.replayed = exposed.clone();
         }
-        let recorded = self.replayer.recorded_ns;
+        let recorded = self.replayer.recorded_ns.0;
         let share = |ns: Option<i64>, of: i64| {
             ns.map_or(f64::INFINITY, |ns| (ns - of) as f64 / of.max(1) as f64)
         };
@@ -166,7 +166,7 @@ impl<'a> Predictor<'a> {
             name: scenario.name.clone().unwrap_or_else(|| scenario.options()),
             change: run_ns.zip(compared).map(|(run, of)| share(Some(run), of)),
             identity_error: share(self.identity_ns, recorded),
-            identity_exposed_error: missing.share_of(Nanos(self.replayer.recorded_all_ns)),
+            identity_exposed_error: missing.share_of(self.replayer.recorded_all_ns),
             run_ns: run_ns.map(Nanos),
             run_low_ns: end(all().min()),
             run_high_ns: end(all().max()),

@@ -30,7 +30,7 @@ pub struct Replayer {
     pub program: Program,
     /// With injected tests, where there were any: until the identity replay is done.
     pub with_injected: Option<Program>,
-    injected_ns: i64,
+    injected_ns: Nanos,
     pub fitted: Fitted,
     reference: Reference,
     durations: Durations,
@@ -43,8 +43,8 @@ pub struct Replayer {
     /// Likewise, and when MPI_Finalize was entered.
     starvation: Vec<(Starvation, i64)>,
     /// Run time of the recorded run, and summed over ranks.
-    pub recorded_ns: i64,
-    pub recorded_all_ns: i64,
+    pub recorded_ns: Nanos,
+    pub recorded_all_ns: Nanos,
 }
 
 /// Exposed time, of all and by call site.
@@ -74,9 +74,9 @@ impl Replayer {
         let (program, with_injected, injected_ns) = match injected {
             Some(injected) => {
                 let split = split(&trace, &recorded, injected);
-                (split.without, Some(split.with), split.ns)
+                (split.without, Some(split.with), Nanos(split.ns))
             }
-            None => (recorded, None, 0),
+            None => (recorded, None, Nanos(0)),
         };
         let durations = Durations::measure(&trace);
         let whole = with_injected.as_ref().unwrap_or(&program);
@@ -88,8 +88,8 @@ impl Replayer {
                 .iter()
                 .map(|rank| (rank.starvation.clone(), rank.end))
                 .collect(),
-            recorded_ns: trace.run_ns(),
-            recorded_all_ns: trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum(),
+            recorded_ns: Nanos(trace.run_ns()),
+            recorded_all_ns: trace.ranks.iter().map(|rank| Nanos(rank.end - rank.init_end)).sum(),
             trace,
             program,
             with_injected,
@@ -108,7 +108,7 @@ impl Replayer {
             format!(
                 "lapscope injected tests into this run: they are in the replay of it as it was, and what they took, {:.3} ms of all \
                  ranks, is taken out of scenarios; --progress every=TIME asks for some",
-                self.injected_ns as f64 / 1e6
+                self.injected_ns.0 as f64 / 1e6
             )
         })
     }

@@ -9,6 +9,7 @@ use crate::findings::{find, By, Findings, FindingsChoice};
 use crate::parts::load::Run;
 use crate::parts::partial::Matches;
 use crate::parts::{EarlierStages, Engine, Partial, Question, Stage};
+use lapscope_advise::thresholds_in_words;
 use lapscope_data::db::DbError;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
@@ -265,14 +266,17 @@ impl View {
         declared: Vec<Declared>,
         in_stretch: bool,
     ) -> Result<Thresholds> {
-        let Some(parts) = &mut self.parts else {
-            let evidence = ThresholdEvidence::collect(&self.trace, reference, ranks, in_stretch);
-            return Ok(evidence.thresholds(&self.trace, declared));
+        let evidence = match &mut self.parts {
+            None => ThresholdEvidence::collect(&self.trace, reference, ranks, in_stretch),
+            Some(parts) => {
+                Arc::make_mut(&mut parts.known).reference = reference.clone();
+                let stage = Stage::Thresholds { ranks: ranks.to_vec(), in_stretch };
+                answer!(parts.ask_again(stage)?, Partial::Thresholds(evidence) => evidence)
+            }
         };
-        Arc::make_mut(&mut parts.known).reference = reference.clone();
-        let answer = parts.ask_again(Stage::Thresholds { ranks: ranks.to_vec(), in_stretch })?;
-        let evidence = answer!(answer, Partial::Thresholds(evidence) => evidence);
-        Ok(evidence.thresholds(&self.trace, declared))
+        let mut found = evidence.thresholds(&self.trace, declared);
+        thresholds_in_words::fill(&mut found, &self.trace);
+        Ok(found)
     }
 
     /// What `ranks`, or all, overlapped, and what else is `wanted`.

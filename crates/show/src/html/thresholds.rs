@@ -6,10 +6,10 @@ use crate::plot::palette::{Dash, Tone};
 use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
 use crate::render::report::capitalized;
 use crate::render::thresholds::{put_together, size_range};
+use lapscope_advise::thresholds_in_words::locality_words;
 use lapscope_data::text::units::{bytes, count};
 use lapscope_measure::thresholds::{
-    locality_words, progress_differs, CumulativeVerdict, LimitVerdict, LocalityThresholds,
-    SizeCounts,
+    progress_differs, CumulativeVerdict, LimitVerdict, LocalityThresholds, SizeCounts,
 };
 
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {

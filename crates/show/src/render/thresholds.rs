@@ -6,11 +6,12 @@ use serde::Serialize;
 
 use super::table::{Align, Cell, Table};
 use crate::format::rows::{Objects, RowWriter};
+use lapscope_advise::thresholds_in_words::locality_words;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::count;
 use lapscope_measure::thresholds::{
-    locality_words, progress_differs, CumulativeVerdict, Governing, LimitVerdict,
-    LocalityThresholds, SizeCounts, Threshold, Thresholds,
+    progress_differs, CumulativeVerdict, Governing, LimitVerdict, LocalityThresholds, SizeCounts,
+    Threshold, Thresholds,
 };
 use lapscope_trace::Locality;
 

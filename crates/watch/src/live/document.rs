@@ -10,7 +10,7 @@ use lapscope_data::symbols::FrameName;
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Moment {
     /// Since 1970, by the clock of its processes.
-    pub observed_ns: i64,
+    pub observed_ns: Nanos,
     /// Since the first of its ranks left MPI_Init.
     pub age_ns: Nanos,
     /// As the MPI names itself; empty: not known.

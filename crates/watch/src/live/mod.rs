@@ -128,7 +128,7 @@ impl Live {
         Moment {
             mpi_library: state.mpi_library.clone(),
             command: state.command.clone(),
-            observed_ns: state.ranks.iter().map(observed).max().unwrap_or(0),
+            observed_ns: Nanos(state.ranks.iter().map(observed).max().unwrap_or(0)),
             age_ns: state.ranks.iter().map(age).max().unwrap_or_default(),
             world_size: state.ranks.iter().map(|rank| rank.world_size).max().unwrap_or(0),
             hosts: hosts.len(),

@@ -1,15 +1,20 @@
 //! The limits in words.
 
-use super::{
-    Cumulative, CumulativeVerdict, Governing, LimitVerdict, LocalityThresholds, Threshold, WaitsFor,
-};
 use lapscope_data::text::plural;
-use lapscope_trace::Locality;
+use lapscope_measure::thresholds::{
+    progress_differs, Cumulative, CumulativeVerdict, DeclaredBy, Governing, LimitVerdict,
+    LocalityThresholds, Threshold, Thresholds, WaitsFor,
+};
+use lapscope_trace::{Locality, Trace};
 
-use super::declared::DeclaredBy;
+/// Writes the sentence of each limit, what to do to know more, and what is worth saying of all.
+pub fn fill(found: &mut Thresholds, trace: &Trace) {
+    let library = trace.ranks.first().map_or("", |rank| rank.info().mpi_library.as_str());
+    found.localities.iter_mut().for_each(|locality| fill_locality(locality, library));
+    found.sentences = found.localities.iter().flat_map(of_locality).collect();
+}
 
-/// Writes the sentence of each limit, and what to do to know more.
-pub(super) fn fill(found: &mut LocalityThresholds, library: &str) {
+fn fill_locality(found: &mut LocalityThresholds, library: &str) {
     let locality = locality_words(found.locality);
     found.rendezvous.sentence = rendezvous(&found.rendezvous, found.waits_for, locality);
     if let Some(declared) = &found.declared {
@@ -25,7 +30,7 @@ pub(super) fn fill(found: &mut LocalityThresholds, library: &str) {
 }
 
 /// What is worth saying of a locality, the most important first.
-pub(super) fn of_locality(found: &LocalityThresholds) -> Vec<String> {
+fn of_locality(found: &LocalityThresholds) -> Vec<String> {
     let mut sentences = vec![found.rendezvous.sentence.clone()];
     if progress_differs(found) {
         sentences.push(found.needs_receiver_progress.sentence.clone());
@@ -37,15 +42,6 @@ pub(super) fn of_locality(found: &LocalityThresholds) -> Vec<String> {
         sentences.push(found.cumulative.sentence.clone());
     }
     sentences
-}
-
-/// Whether sends need the receiver inside MPI at sizes at which they do not wait for their receive.
-pub fn progress_differs(found: &LocalityThresholds) -> bool {
-    let (progress, rendezvous) = (&found.needs_receiver_progress, &found.rendezvous);
-    match (progress.smallest_waiting_bytes, rendezvous.largest_eager_bytes) {
-        (Some(from), Some(eager)) => from <= eager,
-        _ => false,
-    }
 }
 
 /// "between ranks of one node".

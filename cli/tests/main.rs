@@ -34,6 +34,7 @@ mod reference;
 mod report;
 mod requests;
 mod run;
+mod scaling;
 mod stretch;
 mod symbols;
 mod thresholds;

@@ -10,6 +10,7 @@ use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
 use super::trial::{nanos, InjectionSetting, Trial};
+use crate::run::Mode;
 use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
 use lapscope_data::JSON_VERSION;
@@ -33,7 +34,7 @@ pub struct TuneDocument {
     pub sites: Vec<InjectedSite>,
     /// Sentences on what to know of all this.
     pub notes: Vec<String>,
-    /// What would help instead; empty where injection does.
+    /// What would help instead; where injection does, the advice that it follows, with what that gained.
     pub advice: Vec<Advice>,
     /// Where the recorded runs are; `null`: nowhere.
     pub directory: Option<PathBuf>,
@@ -155,10 +156,19 @@ impl TuneDocument {
         }
     }
 
-    /// What helps where injection does not. Calls of MPI_Test that are advised do not where tests `were_made` in the computation.
+    /// What helps where injection does not: calls of MPI_Test that are advised are what was injected, if it was. Where it does, these,
+    /// with what whole runs gained by all of them together.
     pub fn advise(&mut self, advice: Vec<Advice>, were_made: bool) {
         self.advice = advice;
-        if were_made {
+        if self.found == TuneResult::Gain {
+            let verified = self.confirmation.as_ref().map(|confirmation| confirmation.gain);
+            let is_copied = self.best.as_ref().is_some_and(|best| best.setting.mode == Mode::Sends);
+            self.advice.retain(|advice| match is_copied {
+                true => advice.or_copy.is_some(),
+                false => advice.is_for_tests(),
+            });
+            self.advice.iter_mut().for_each(|advice| advice.verified = verified);
+        } else if were_made {
             self.advice.retain(|advice| advice.cure != Cure::Test);
             self.advice.iter_mut().for_each(|advice| advice.or_test = None);
         }

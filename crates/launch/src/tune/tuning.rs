@@ -126,13 +126,11 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             self.conclude(&known, &mut answer)?;
         }
-        match answer.found {
-            TuneResult::Gain => answer.notes.extend(self.by_hand(&known)),
-            _ => {
-                let were_made = self.tried.iter().any(Trial::tested_computation);
-                answer.advise(known.advice, were_made);
-            }
+        if answer.found == TuneResult::Gain {
+            answer.notes.extend(self.by_hand(&known));
         }
+        let were_made = self.tried.iter().any(Trial::tested_computation);
+        answer.advise(known.advice, were_made);
         Ok(answer)
     }
 

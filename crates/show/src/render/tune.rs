@@ -32,7 +32,10 @@ pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Re
             writeln!(out, "{}", style.wrap(note, "  ", "    "))?;
         }
     }
-    super::advice::write(out, &answer.advice, (None, MeanOfRanks(answer.first.ranks)), style)?;
+    if answer.found != TuneResult::Gain {
+        let mean = MeanOfRanks(answer.first.ranks);
+        super::advice::write(out, &answer.advice, (None, mean), style)?;
+    }
     match &answer.directory {
         Some(directory) => {
             let text = format!("The runs are in {}", directory.display());

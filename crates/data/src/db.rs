@@ -36,8 +36,8 @@ use check::BadValue;
 pub use census::Census;
 pub use columns::FromRow;
 pub use configuration::{
-    cvars_of_first, environment_of_first, is_of_open_mpi, settings_of_all, Configuration,
-    SettingRow, ValuesByName,
+    cvars_of_first, environment_of_first, is_of_open_mpi, modules_of_first, settings_of_all,
+    Configuration, SettingRow, ValuesByName,
 };
 pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;

@@ -22,6 +22,7 @@ pub mod progress;
 pub mod reach;
 pub mod report;
 pub mod requests;
+pub mod settings;
 pub mod sites;
 pub mod stretch;
 pub mod table;

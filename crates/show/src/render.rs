@@ -24,6 +24,7 @@ pub mod reach;
 pub mod report;
 pub mod requests;
 pub mod scaling;
+pub mod settings;
 pub mod sites;
 pub mod stacks;
 pub mod stretch;

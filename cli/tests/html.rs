@@ -23,7 +23,12 @@ pub fn page(directory: &Path, more: &[&str]) -> String {
 
 /// How many numbers of a page are those of the report, at the places that they name.
 pub fn check_numbers(directory: &Path, report: &Value) -> usize {
-    let page = markup(&page(directory, &[]));
+    count_numbers(&page(directory, &[]), report)
+}
+
+/// The same of a page and any document.
+pub fn count_numbers(page: &str, report: &Value) -> usize {
+    let page = markup(page);
     let document = roxmltree::Document::parse(&page).unwrap();
     let mut count = 0;
     for node in document.descendants().filter(|node| node.has_attribute("data-json")) {

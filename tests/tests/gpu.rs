@@ -41,6 +41,11 @@ fn memory_of_a_device_is_not_touched() {
             let said = rows(&report, "problems").iter().find(|it| it["kind"] == "accelerator");
             let said = said.unwrap_or_else(|| panic!("nothing of a GPU: {}", report["problems"]));
             assert!(text(said, "message").contains("libcuda"), "{said}");
+            if settings[0].0 == "LAPSCOPE_INJECT" {
+                let ranks = rows(&report["injection"], "ranks").iter();
+                let refused = ranks.filter(|it| it["problem"].to_string().contains("uses a GPU"));
+                assert_eq!(refused.count(), 2, "{:#}", report["injection"]);
+            }
             println!("{}, {settings:?}: {}", mpi.name, with.stdout.trim_end());
         }
     }

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use super::open_run;
+use super::{open_run, scaling};
 use crate::args::{HtmlArgs, LISTED_SITES};
 use lapscope_data::files::cannot_write;
 use lapscope_data::say;
@@ -26,6 +26,9 @@ use lapscope_show::html::{self, PageChoice, Sources};
 /// # Errors
 /// There is no run here, no file of it can be read, or the page cannot be written.
 pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
+    if let Some(first) = args.run.as_deref().filter(|_| !args.further.is_empty()) {
+        return write_scaling(args, first);
+    }
     if let Some((a, b)) = args.run.as_deref().zip(args.run_b.as_deref()) {
         return compare::run(args, a, b);
     }
@@ -39,6 +42,20 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
         shown: TimelineChoice { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };
     make(&mut open, &path, asked)?;
+    if args.open {
+        show(&path)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of more than two runs.
+fn write_scaling(args: &HtmlArgs, first: &Path) -> Result<ExitCode> {
+    let path = args.output.clone().unwrap_or_else(|| "scaling.html".into());
+    check(&path)?;
+    let runs = args.run_b.iter().chain(&args.further).map(PathBuf::as_path);
+    let how = (&args.times, &args.wrappers, &args.resources);
+    let scaling = scaling::read(std::iter::once(first).chain(runs), args.scaling.into(), how)?;
+    write(&path, &html::scaling::page(&scaling)?)?;
     if args.open {
         show(&path)?;
     }

@@ -31,6 +31,7 @@ pub mod recover;
 pub mod report;
 pub mod requests;
 pub mod run;
+pub mod scaling;
 pub mod sites;
 pub mod sql;
 pub mod thresholds;

@@ -1,14 +1,15 @@
 //! `lapscope report`: where the time went.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use super::hint_at_newer;
+use super::{hint_at_newer, scaling};
 use crate::args::{ReportArgs, REPORTED_SITES};
+use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_measure::injection::automatic::Automatic;
 use lapscope_report::pipeline::report::build;
@@ -26,6 +27,16 @@ use lapscope_trace::problem::Problem;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    if let Some(run) = args.read.run.as_deref().filter(|_| !args.further.is_empty()) {
+        let runs = std::iter::once(run).chain(args.further.iter().map(PathBuf::as_path));
+        let how = (&args.times, &args.wrappers, &args.resources);
+        let mut scaling = scaling::read(runs, args.scaling.into(), how)?;
+        if args.read.format.is_table() {
+            scaling.notes.iter().for_each(|note| say!("{note}"));
+        }
+        format::print(&mut scaling, args.read.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut open = match OpenRun::open(args.read.run.as_deref()) {
         Ok(open) => open,
         Err(error) => return report_pages(args, error),
@@ -38,6 +49,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let top = args.read.format.top(args.top, REPORTED_SITES);
     let options = ReportOptions { top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks.chosen(), options)?;
+    if args.efficiency {
+        format::print(&mut EfficiencyOutput(report), args.read.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     format::print(
         &mut ReportOutput {
             report,
@@ -102,6 +117,27 @@ impl Document for ReportOutput {
 
     fn problems(&self) -> &[Problem] {
         &self.report.problems
+    }
+}
+
+/// `--efficiency`. Its JSON is the report.
+struct EfficiencyOutput(Report);
+
+impl Document for EfficiencyOutput {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::efficiency::write(out, &self.0, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(&self.0, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::efficiency::columns(), &render::efficiency::rows(&self.0))?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.0.problems
     }
 }
 

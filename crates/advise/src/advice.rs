@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::efficiency::Bounds;
 use lapscope_measure::overlap::sums::is_vague;
 use lapscope_measure::progress::MovedShare;
 use lapscope_measure::reach::document::Reach;
@@ -29,6 +30,7 @@ use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_measure::uneven::UnevenPattern;
 use lapscope_predict::whatif::uneven::UnevenWorks;
 use lapscope_trace::samples::RunSamples;
+use lapscope_trace::stats::Interval;
 use lapscope_trace::Locality;
 
 pub use chain::Doing;
@@ -235,6 +237,10 @@ pub struct Advice {
     pub threaded: bool,
     /// The run replayed with this cure; `None`: not known.
     pub replay: Option<Replay>,
+    /// What following it may save, as a share of the run time.
+    pub predicted: Bounds,
+    /// What following it saved, as a share of the run time; `None`: nobody has measured that.
+    pub verified: Option<Interval>,
     /// Where the program computes between the calls that it says to test between, of this advice or of `or_test`; `None`: not
     /// known.
     pub computes: Option<ComputesAdvice>,
@@ -277,6 +283,13 @@ impl Advice {
         } else {
             self.share
         }
+    }
+
+    /// Follows from the rest of it. What was waited for may be waited for elsewhere, so the least is nothing.
+    pub fn predict(&mut self) {
+        let most =
+            if self.helps || self.cure == Cure::PartnerLate { self.win_at_most() } else { 0.0 };
+        self.predicted = Bounds { low: 0.0, high: most.clamp(0.0, 1.0) };
     }
 
     /// Of the run time, the most that there is to win. A replay gains less than is at stake where waits move to other calls, and
@@ -341,6 +354,12 @@ impl Advice {
         let or_copy = self.or_copy.iter().map(|other| other.sentence.as_str());
         let computes = self.computes.iter().map(|computes| computes.sentence.as_str());
         uneven.chain(or_test).chain(computes).chain(or_copy)
+    }
+
+    /// Whether what it changes are lines of Python.
+    pub fn is_in_python(&self) -> bool {
+        let first = self.change.first().unwrap_or(&self.waiting);
+        first.site.as_ref().is_some_and(FrameName::is_python)
     }
 
     /// Whether tests, which can be injected, are the cure or would do as well.

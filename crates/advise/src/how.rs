@@ -160,7 +160,8 @@ pub fn snippet(advice: &Advice) -> Option<Snippet> {
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
     let place = |it: &CallSite| place(&it.call, it.site.as_ref());
-    let line = advice.computes.as_ref().and_then(|computes| computes.found.lines.first());
+    let lines = advice.computes.as_ref().filter(|_| !advice.is_in_python());
+    let line = lines.and_then(|computes| computes.found.lines.first());
     let line = line.map(|line| {
         format!("{}: {} of that computation", line_in_words(line), percent(line.share))
     });

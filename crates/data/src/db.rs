@@ -10,6 +10,7 @@ pub mod check;
 pub mod columns;
 mod configuration;
 mod copied;
+mod counter_sums;
 mod definitions;
 mod guard;
 pub mod ids;
@@ -36,9 +37,10 @@ use check::BadValue;
 pub use census::Census;
 pub use columns::FromRow;
 pub use configuration::{
-    cvars_of_first, environment_of_first, is_of_open_mpi, settings_of_all, Configuration,
-    SettingRow, ValuesByName,
+    cvars_of_first, environment_of_first, is_of_open_mpi, modules_of_first, settings_of_all,
+    Configuration, SettingRow, ValuesByName,
 };
+pub use counter_sums::{read_counter_sums, CounterSum};
 pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};

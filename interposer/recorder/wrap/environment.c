@@ -5,6 +5,8 @@
 #include "../base/own_stack.h"
 #include "../inject/inject.h"
 #include "../profile/profile.h"
+#include "../record/facts.h"
+#include "../record/meter.h"
 #include "../record/processor.h"
 #include "../record/sample.h"
 #include "../sends/sends.h"
@@ -53,6 +55,8 @@ static void record_first_call(const struct start *start, enum call call, struct 
     span.begin = start->begin;
     span.end = spool_header()->init_end;
     record_call(&span, NULL, NULL);
+    if (t->meter)
+        meter_leave(t->meter); /* what is counted from here on is outside of MPI */
     leave(t);
 }
 
@@ -417,6 +421,7 @@ static void end_finalize(struct span *span, struct thread *t)
     span_stamp(span);
     record_call(span, NULL, NULL);
     sends_record(t);
+    facts_write_counted(t);
     state.finalized = 1;
     leave(t);
     if (!state.open_sessions)

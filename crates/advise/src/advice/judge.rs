@@ -43,9 +43,7 @@ impl Gathered {
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
-        for waits in self.waits.values_mut() {
-            waits.sort_unstable();
-        }
+        self.waits.values_mut().for_each(|waits| waits.sort_unstable());
         let origins = Chains::new(&self.waits).origins();
         let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
         let (crowded, processors) = (crowded_first(&infos), give_processors(&infos));
@@ -264,6 +262,8 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            predicted: super::Bounds::default(),
+            verified: None,
             computes: None,
             uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
@@ -300,7 +300,14 @@ impl Judge<'_> {
             (_, region) => (region.map(|(post, _)| post).into_iter().collect::<Vec<_>>(), &[][..]),
         };
         let (samples, places) = (self.setting.samples, &self.trace.places);
-        advice.computes = profile::while_posted(samples, &posts, ranks, places, self.names);
+        advice.computes = profile::while_posted(
+            samples,
+            &posts,
+            ranks,
+            places,
+            self.names,
+            advice.is_in_python(),
+        );
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,

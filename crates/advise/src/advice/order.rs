@@ -104,6 +104,8 @@ mod tests {
             began: None,
             headline: String::new(),
             sentence: String::new(),
+            predicted: Default::default(),
+            verified: None,
             evidence: AdviceEvidence::default(),
         }
     }

@@ -12,9 +12,6 @@ use lapscope_data::text::{list_ranks, plural};
 use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::Interval;
 
-/// This fraction of interrupts that found MPI closed to them is worth a word.
-const MANY_DEFERRED: f64 = 0.5;
-
 /// The note on the slots.
 pub fn on_slots(slots: &Slots) -> Option<String> {
     slots.too_few.then(|| {
@@ -76,7 +73,7 @@ fn on_tests(trial: &Trial, first: &FirstRun) -> Option<String> {
 
 fn on_deferred(trial: &Trial) -> Option<String> {
     let Tests { deferred, interrupts, .. } = trial.injection.totals.tests;
-    (deferred as f64 > MANY_DEFERRED * interrupts as f64).then(|| {
+    trial.was_kept_out().then(|| {
         format!(
             "{deferred} of {interrupts} interrupts came where MPI cannot be entered, as inside the C library or MPI itself: \
              thread does not mind."

@@ -27,6 +27,7 @@ mod parquet;
 mod parts;
 mod places;
 mod profile;
+mod python;
 mod reach;
 mod reach_pairs;
 mod reference;

@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 from inject import OVER_TCP, ROOT, SLOW_LINK
-from sampled import run, spread
+from sampled import TIMEOUT_S, run, spread
 
 LAUNCH = ["mpirun.openmpi", "-n", "2"]
 COMPILER = ["mpicc.openmpi", "-std=gnu11", "-O2", "-g", "-w"]
@@ -218,9 +218,9 @@ if comm.rank == 0:
         return float(re.search(r"an iteration: ([0-9.]+) ms", printed).group(1))
 
 
-def over_slow_link(line, more=None):
+def over_slow_link(line, more=None, limit=TIMEOUT_S):
     inside = ["unshare", "-n", "sh", "-c", SLOW_LINK + ' && exec "$@"', "sh"]
-    return run([*inside, *map(str, line)], {**OVER_TCP, **(more or {})})
+    return run([*inside, *map(str, line)], {**OVER_TCP, **(more or {})}, limit)
 
 
 def advised(program, line, directory, lapscope):

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -269,6 +269,14 @@ sample() {
 # advice to test, followed to its end in three programs
 followed() { python3 tests/bench/followed.py "$work/followed" "$lapscope" ${TURNS:+"$TURNS"}; }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python}"; do
+# what lapscope tune finds for a Python program, beside tests by hand
+tune() {
+    tests/mpis.sh numpy
+    local python=build/mpi/numpy/bin/python
+    if [ ! -x "$python" ] || ! command -v mpirun.openmpi >/dev/null; then echo "  no NumPy, or no Open MPI"; return; fi
+    python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
+}
+
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune}"; do
     for one in $part; do "$one"; done
 done

@@ -25,10 +25,10 @@ def spread(values):
     return f"{statistics.median(values):.4g} [{low:.4g}, {high:.4g}]"
 
 
-def run(line, more=None, **options):
+def run(line, more=None, limit=TIMEOUT_S, **options):
     environment = {**os.environ, **(more or {})}
     done = subprocess.run(
-        line, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, **options
+        line, env=environment, capture_output=True, text=True, timeout=limit, check=False, **options
     )
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, line))}: {done.returncode}\n{done.stdout}{done.stderr}")

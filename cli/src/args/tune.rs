@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -10,10 +11,16 @@ use lapscope_launch::run::environment::assignment;
 use lapscope_launch::run::Mode;
 use lapscope_show::format::Format;
 
-/// Find out whether injected tests make a program faster, with which settings, and by how much.
+/// Find out whether settings of the MPI or injected tests make a program faster, which, and by how much.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The program is run several times: first without injection, to see whether there is anything to gain; then with each
+The program is run several times: first without injection, to see whether there is anything to gain.
+
+Then settings of the MPI itself are tried that can cure what was waited for, the most promising first, in pairs of whole
+runs without lapscope, one as it is and one with the setting. The best is proved by at least five pairs of its own, which find a
+gain where there is none in at most 5 of 100 searches.
+
+Then tests are injected, with each
 mode at the first interval, copies of sends (LAPSCOPE_BUFFER_SENDS) among them where the advice is to make some; then with the best mode at the others. While a run injects it does so only half of the
 time, in slots that are the same on all ranks, so that each run shows by itself what injection gains. That chooses the
 setting. What it gains is then measured by pairs of whole runs, one without lapscope and one with the setting, in turn.
@@ -25,6 +32,7 @@ read by every run from its beginning; else it is empty.
 Examples:
   lapscope tune -- mpirun -n 4 ./app input.dat
   lapscope tune --modes timer --intervals 1000 --dir tuning -- srun -n 64 ./app
+  lapscope tune --budget 10min --no-injection -- mpirun -n 4 ./app input.dat
   lapscope tune --from lapscope-4711 -- mpirun -n 4 ./app input.dat
   lapscope tune --set INJECT_CLOCK=cputime -- mpiexec -n 4 python3 script.py")]
 pub struct TuneArgs {
@@ -51,9 +59,22 @@ pub struct TuneArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub pairs: u32,
 
-    /// Start no run that would end later than so many minutes from now; the pairs have up to half of the time
-    #[arg(long, value_name = "N", value_parser = units::minutes)]
-    pub minutes: Option<u32>,
+    /// Start no run that would end later than so many minutes from now (10min): settings of the MPI have up to half of the
+    /// time, pairs that confirm injection up to half of the rest
+    #[arg(long, visible_alias = "minutes", value_name = "MINUTES", value_parser = units::minutes)]
+    pub budget: Option<u32>,
+
+    /// Do not try the MPI's own settings
+    #[arg(long)]
+    pub no_settings: bool,
+
+    /// Do not try injected tests and copied sends
+    #[arg(long, conflicts_with = "no_settings")]
+    pub no_injection: bool,
+
+    /// Give every run a copy of the working directory, which is removed behind it: for programs that write files there
+    #[arg(long)]
+    pub cd_copy: bool,
 
     /// End a run that takes longer, in seconds [default: ten times as long as the first, and at least a minute more]
     #[arg(long, value_name = "S", value_parser = units::timeout)]
@@ -63,8 +84,9 @@ pub struct TuneArgs {
     #[arg(long, value_name = "BYTES", value_parser = units::min_bytes)]
     pub min_bytes: Option<u64>,
 
-    /// Begin with what this run directory of LAPSCOPE_INJECT=auto has: what was in force there first, what was worse than
-    /// nothing last, and no tests at call sites where they found nothing
+    /// Go on with what a search that was ended has kept in this directory; or begin with what a run directory of
+    /// LAPSCOPE_INJECT=auto has: what was in force there first, what was worse than nothing last, and no tests at call sites
+    /// where they found nothing
     #[arg(long = "from", value_name = "DIR")]
     pub earlier: Option<PathBuf>,
 
@@ -101,4 +123,10 @@ pub struct TuneArgs {
     /// The launch line, with the program
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl TuneArgs {
+    pub fn budget(&self) -> Option<Duration> {
+        self.budget.map(|minutes| Duration::from_secs(60 * u64::from(minutes)))
+    }
 }

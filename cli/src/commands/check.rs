@@ -9,6 +9,7 @@ use toml::{Table, Value};
 
 use super::open_run;
 use crate::args::check::{share, value_of, CheckArgs};
+use lapscope_data::files::cannot_write;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_report::check::{
@@ -92,7 +93,7 @@ fn check(args: &CheckArgs) -> Result<Option<Check>> {
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+    std::fs::write(path, text).map_err(|error| cannot_write(path, error))
 }
 
 /// Runs, and those that baselines have.

@@ -12,6 +12,7 @@ use anyhow::{bail, Context, Result};
 
 use super::{open_run, scaling};
 use crate::args::{HtmlArgs, LISTED_SITES};
+use lapscope_data::files::cannot_write;
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::bytes;
@@ -131,14 +132,14 @@ pub(super) fn write(path: &Path, page: &str) -> Result<()> {
     let shown = path.display();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    let failed = || format!("cannot write {shown}");
     let mut beside = tempfile::Builder::new()
         .prefix(".lapscope-")
         .permissions(std::fs::Permissions::from_mode(0o666)) // less what the user's mask takes away
         .tempfile_in(directory)
-        .with_context(failed)?;
-    beside.write_all(page.as_bytes()).and_then(|()| beside.flush()).with_context(failed)?;
-    beside.persist(path).map_err(|error| error.error).with_context(failed)?;
+        .map_err(|error| cannot_write(path, error))?;
+    let written = beside.write_all(page.as_bytes()).and_then(|()| beside.flush());
+    written.map_err(|error| cannot_write(path, error))?;
+    beside.persist(path).map_err(|error| cannot_write(path, error.error))?;
     say!("{shown}: {}", bytes(page.len() as u64));
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::scaling;
+use super::{hint_at_newer, scaling};
 use crate::args::{ReportArgs, REPORTED_SITES};
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
@@ -41,9 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         Ok(open) => open,
         Err(error) => return report_pages(args, error),
     };
-    if let Some(newer) = args.read.run.as_deref().and_then(newer_of_that_name) {
-        say!("{} is a newer run of that name", newer.display());
-    }
+    hint_at_newer(args.read.run.as_deref());
     open.resources = args.resources.resources();
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
@@ -63,13 +61,6 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         args.read.format,
     )?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The last run that was recorded into this directory's name when it was there already: `runs/a-3` of `runs/a`.
-fn newer_of_that_name(run: &Path) -> Option<PathBuf> {
-    let name = run.file_name()?.to_str()?;
-    let later = (2..).map(|number| run.with_file_name(format!("{name}-{number}")));
-    later.take_while(|path| path.is_dir()).last()
 }
 
 /// What `LAPSCOPE_INJECT=auto` decided is all that there is of a run with `LAPSCOPE_RECORD=off`.

@@ -1,4 +1,4 @@
-//! `lapscope tune`: whether injected tests make a program faster, with which settings, and by how much.
+//! `lapscope tune`: whether the MPI's own settings or injected tests make a program faster, which, and by how much.
 
 use std::process::ExitCode;
 
@@ -14,6 +14,9 @@ use lapscope_launch::tune::session::{Session, Stopped, TuneOptions};
 use lapscope_launch::tune::tuning::{Tuning, FIRST};
 use lapscope_show::format;
 
+/// As a shell says it of what SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
 fn options(args: &TuneArgs) -> TuneOptions<'_> {
     TuneOptions {
         command: &args.command,
@@ -26,7 +29,10 @@ fn options(args: &TuneArgs) -> TuneOptions<'_> {
         intervals: &args.intervals,
         runs: args.runs,
         pairs: args.pairs,
-        minutes: args.minutes,
+        budget: args.budget(),
+        tries_injection: !args.no_injection,
+        tries_settings: !args.no_settings,
+        copies_directory: args.cd_copy,
         anyway: args.anyway,
         policy: &args.policy,
         wrappers: &args.wrappers.names,
@@ -47,7 +53,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     warn(inspected(&args.command).as_ref());
     warn_of_load();
     let answered = Tuning::new(&mut session, earlier.as_ref()).run();
-    if answered.is_err() {
+    if answered.as_ref().map_or(true, |answer| answer.is_interrupted) {
         session.keep();
         let directory = session.directory();
         let first = shell::quote(directory.join(FIRST));
@@ -59,6 +65,13 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
         Ok(mut answer) => {
             answer.directory = session.keeps().then(|| session.directory());
             format::print(&mut answer, args.format)?;
+            if answer.is_interrupted {
+                say!(
+                    "interrupted; to go on: lapscope tune --from {}",
+                    session.directory().display()
+                );
+                return Ok(INTERRUPTED.into());
+            }
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {

@@ -1,6 +1,7 @@
 //! How a run was configured: options, environment and control variables, as its first rank has them, or all.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rusqlite::Row;
 
@@ -87,6 +88,23 @@ pub fn environment_of_first(database: &Database) -> Result<ValuesByName, DbError
 /// As [`environment_of_first`].
 pub fn cvars_of_first(database: &Database) -> Result<ValuesByName, DbError> {
     values_of_first(database, "cvar")
+}
+
+/// Files that the first rank had loaded, as far as they were recorded: that of its MPI is among them.
+///
+/// # Errors
+/// As [`environment_of_first`].
+pub fn modules_of_first(database: &Database) -> Result<Vec<PathBuf>, DbError> {
+    const SQL: &str = "SELECT path FROM module WHERE rank = (SELECT min(rank) FROM module)";
+    let read = || -> rusqlite::Result<_> {
+        let mut statement = database.connection.prepare(SQL)?;
+        let rows = statement.query_map([], |row| {
+            let Text(path) = row.get(0)?;
+            Ok(PathBuf::from(path))
+        })?;
+        rows.collect()
+    };
+    read().map_err(DbError::reading(&database.path))
 }
 
 fn values_of_first(database: &Database, table: &str) -> Result<ValuesByName, DbError> {

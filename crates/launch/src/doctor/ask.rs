@@ -11,6 +11,7 @@ use std::ptr::null_mut;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
+use crate::tune::settings::table;
 
 /// What an MPI library says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ pub fn ask(library: &Path, places: &[PathBuf]) -> Result<LibraryAccount, String>
 
 // --- in the process that is asked ------------------------------------------------------------------------------------
 
-/// Names that are wanted, and those whose value is text.
+/// Names that are wanted besides those of the [table of settings](table), and those whose value is text.
 const WANTED: [&str; 16] = [
     "pml",
     "btl",
@@ -208,11 +209,13 @@ impl Library {
         }
         // SAFETY: as above.
         let info: GetInfo = unsafe { std::mem::transmute(info) };
-        Some((0..answer).filter_map(|index| self.variable(index, info)).collect())
+        let wanted: Vec<String> =
+            table::controls().chain(WANTED.into_iter().map(str::to_owned)).collect();
+        Some((0..answer).filter_map(|index| self.variable(index, info, &wanted)).collect())
     }
 
     /// One that is wanted, with its value.
-    fn variable(&self, index: c_int, info: GetInfo) -> Option<(String, String)> {
+    fn variable(&self, index: c_int, info: GetInfo, wanted: &[String]) -> Option<(String, String)> {
         let mut name = [0_u8; 256];
         let mut length = name.len() as c_int;
         let (mut no_text, mut verbosity, mut binding, mut scope) = (0, 0, 0, 0);
@@ -241,7 +244,7 @@ impl Library {
         {
             return Some((name, String::new()));
         }
-        let is_wanted = WANTED.contains(&name.as_str());
+        let is_wanted = wanted.contains(&name);
         let value = is_wanted.then(|| self.value(index, TEXTS.contains(&name.as_str())))?;
         Some((name, value?))
     }

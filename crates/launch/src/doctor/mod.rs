@@ -4,8 +4,8 @@
 //! what follows for overlap or for lapscope, and what to type. What an MPI offers is said only where its own sources,
 //! documents or output say so.
 
-mod ask;
-mod family;
+pub(crate) mod ask;
+pub(crate) mod family;
 mod files;
 mod filesystem;
 mod host;

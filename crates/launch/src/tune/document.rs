@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::choice::hidden_cost;
 use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
+use super::settings::document::SettingsAnswer;
 use super::trial::{nanos, InjectionSetting, Trial};
 use crate::run::Mode;
 use lapscope_advise::advice::{Advice, Cure};
@@ -32,6 +33,12 @@ pub struct TuneDocument {
     /// What whole runs with the best setting gained; `null`: none was made.
     pub confirmation: Option<Confirmation>,
     pub sites: Vec<InjectedSite>,
+    /// What was found of the MPI's own settings; `None`: they were not tried.
+    pub settings: Option<SettingsAnswer>,
+    /// Which of the two surely gains most; `None`: neither surely gains.
+    pub best_of_all: Option<BestOfAll>,
+    /// The user ended it: what was learned until then.
+    pub is_interrupted: bool,
     /// Sentences on what to know of all this.
     pub notes: Vec<String>,
     /// What would help instead; where injection does, the advice that it follows, with what that gained.
@@ -51,6 +58,15 @@ pub enum TuneResult {
     NoGain,
     /// The first run shows that none can.
     NothingToGain,
+    /// Injection was not asked for, or the user ended the search before.
+    NotTried,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BestOfAll {
+    Injection,
+    Settings,
 }
 
 /// The setting to use.
@@ -69,7 +85,7 @@ pub struct Best {
     pub policy: PathBuf,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     pub name: String,
     pub value: String,
@@ -150,16 +166,33 @@ impl TuneDocument {
             best: None,
             confirmation: None,
             sites: Vec::new(),
+            settings: None,
+            best_of_all: None,
+            is_interrupted: false,
             notes: Vec::new(),
             advice: Vec::new(),
             directory: None,
         }
     }
 
+    /// Says which of both gains most, and is certain to gain. Settings, which need nothing of lapscope, where both gain as much.
+    pub fn compare(&mut self) {
+        let settings = self.settings.as_ref().and_then(SettingsAnswer::certain_gain);
+        let best = self.best.as_ref().filter(|_| self.found == TuneResult::Gain);
+        let injection = best.map(|best| best.gain.unwrap_or(best.slots_gain));
+        self.best_of_all = match (settings, injection) {
+            (Some(settings), Some(injection)) if settings.estimate < injection.estimate => {
+                Some(BestOfAll::Injection)
+            }
+            (Some(_), _) => Some(BestOfAll::Settings),
+            (None, Some(_)) => Some(BestOfAll::Injection),
+            (None, None) => None,
+        };
+    }
+
     /// What helps where injection does not: calls of MPI_Test that are advised are what was injected, if it was. Where it does, these,
     /// with what whole runs gained by all of them together.
-    pub fn advise(&mut self, advice: Vec<Advice>) {
-        let was_tested = self.runs.iter().any(|run| run.tests > 0);
+    pub fn advise(&mut self, advice: Vec<Advice>, were_made: bool) {
         self.advice = advice;
         if self.found == TuneResult::Gain {
             let verified = self.confirmation.as_ref().map(|confirmation| confirmation.gain);
@@ -169,7 +202,7 @@ impl TuneDocument {
                 false => advice.is_for_tests(),
             });
             self.advice.iter_mut().for_each(|advice| advice.verified = verified);
-        } else if was_tested {
+        } else if were_made {
             self.advice.retain(|advice| advice.cure != Cure::Test);
             self.advice.iter_mut().for_each(|advice| advice.or_test = None);
         }

@@ -1,31 +1,35 @@
-//! What a run with `LAPSCOPE_INJECT=auto` leaves to a search: where to begin, and what not to begin with.
+//! What a search may begin with: what a run with `LAPSCOPE_INJECT=auto` leaves to it (where to begin, and what not to begin with),
+//! or settings of the MPI that an earlier search has tried.
 
 use std::path::Path;
 
 use anyhow::{bail, Result};
 
 use super::policy::{Address, Policy, PolicyRule, PolicySite};
+use super::settings::document::TriedSetting;
+use super::settings::trials::{of_earlier, FILE};
 use crate::run::Mode;
 use lapscope_trace::injected::page::{pages_in, Arm, Page};
 
-/// The pages of such a run.
+/// The pages of such a run, and settings that were tried.
 #[derive(Debug)]
 pub struct Earlier {
     pages: Vec<Page>,
+    pub settings: Vec<TriedSetting>,
 }
 
 impl Earlier {
     /// # Errors
-    /// There are none in that directory.
+    /// There is nothing of the kind in that directory, or it cannot be read.
     pub fn read(directory: &Path) -> Result<Earlier> {
-        let pages = pages_in(directory);
-        if pages.is_empty() {
+        let (pages, settings) = (pages_in(directory), of_earlier(directory)?);
+        if pages.is_empty() && settings.is_empty() {
             bail!(
-                "{}: no run with LAPSCOPE_INJECT=auto has left a page (auto-HOST.jsonl) here",
+                "{}: no run with LAPSCOPE_INJECT=auto has left a page (auto-HOST.jsonl) here, and no lapscope tune a {FILE}",
                 directory.display()
             );
         }
-        Ok(Earlier { pages })
+        Ok(Earlier { pages, settings })
     }
 
     /// Modes in the order in which to try them: the one in force, what was not tried, and last what was no better than nothing.
@@ -130,7 +134,7 @@ mod tests {
             interrupts: 0,
             sites: vec![site],
         };
-        Earlier { pages: vec![page] }
+        Earlier { pages: vec![page], settings: Vec::new() }
     }
 
     #[test]

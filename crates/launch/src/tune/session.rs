@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context};
 
 use super::bar::TrialBar;
+use super::copy::WorkingCopy;
+use super::document::Variable;
 use crate::install;
 use crate::run::child::{exit_code, ChildEnd, HeldSignals, Watch};
 use crate::run::environment::{self, EnvironmentChanges};
@@ -62,8 +64,13 @@ pub struct TuneOptions<'a> {
     pub runs: u32,
     /// Pairs of whole runs, which confirm what was found.
     pub pairs: u32,
-    /// No run begins that would end later than so many minutes from the begin.
-    pub minutes: Option<u32>,
+    /// No run begins that would end later than so long from the begin.
+    pub budget: Option<Duration>,
+    /// Whether to try injected tests and copied sends, and the MPI's own settings.
+    pub tries_injection: bool,
+    pub tries_settings: bool,
+    /// Every run gets a copy of the working directory, which is removed behind it.
+    pub copies_directory: bool,
     /// Whether to search although the first run shows nothing to gain.
     pub anyway: bool,
     /// The file to write.
@@ -184,6 +191,42 @@ impl<'a> Session<'a> {
         Ok(wall)
     }
 
+    /// How long the whole launch takes without lapscope, with these variables; or why it failed, in words.
+    ///
+    /// # Errors
+    /// [`Stopped`] by the user; or it cannot be started.
+    pub fn time_bare(
+        &mut self,
+        name: &str,
+        variables: &[Variable],
+        bar: &TrialBar,
+    ) -> anyhow::Result<Result<Duration, String>> {
+        if self.signals.is_interrupted() {
+            return Err(interrupted(None).into());
+        }
+        let mut settings = EnvironmentChanges::default();
+        for Variable { name, value } in variables {
+            settings.set(name, value);
+        }
+        let (ended, wall) = self.run_child(name, &settings, bar)?;
+        if ended.interrupted {
+            return Err(interrupted(Some(exit_code(ended.status))).into());
+        }
+        if ended.out_of_time {
+            let limit = self.limit().unwrap_or_default().as_secs();
+            return Ok(Err(format!("it took longer than {limit} s and was ended")));
+        }
+        if ended.status.success() {
+            return Ok(Ok(wall));
+        }
+        let said = end_of(&self.output(name, "stderr")).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let mut lines =
+            said.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphabetic));
+        let last = lines.next_back().map(|line| format!(": {line}")).unwrap_or_default();
+        Ok(Err(format!("it failed with exit code {}{last}", exit_code(ended.status))))
+    }
+
     /// How long the launch takes.
     fn time(
         &mut self,
@@ -194,9 +237,7 @@ impl<'a> Session<'a> {
         if self.signals.is_interrupted() {
             return Err(interrupted(None).into());
         }
-        let began = Instant::now();
-        let ended = self.run_child(name, settings, bar)?;
-        let wall = began.elapsed();
+        let (ended, wall) = self.run_child(name, settings, bar)?;
         let warnings = self.warnings(name);
         bar.say(&warnings);
         self.check(name, &ended)?;
@@ -208,7 +249,7 @@ impl<'a> Session<'a> {
         name: &str,
         settings: &EnvironmentChanges,
         bar: &TrialBar,
-    ) -> anyhow::Result<ChildEnd> {
+    ) -> anyhow::Result<(ChildEnd, Duration)> {
         let line = settings.exported(self.options.command);
         let output = |kind| {
             let path = self.output(name, kind);
@@ -223,8 +264,15 @@ impl<'a> Session<'a> {
                 false
             },
         };
+        let place = self.options.copies_directory.then(|| WorkingCopy::of_here(&self.directory));
+        let place = place.transpose()?;
+        if let Some(place) = &place {
+            command.current_dir(place.path()).env("PWD", place.path());
+        }
+        let began = Instant::now();
         let ended = self.signals.run(&mut command, Some(watch));
-        ended.with_context(|| line[0].to_string_lossy().into_owned())
+        let ended = ended.with_context(|| line[0].to_string_lossy().into_owned())?;
+        Ok((ended, began.elapsed()))
     }
 
     fn output(&self, name: &str, kind: &str) -> PathBuf {
@@ -295,7 +343,14 @@ impl<'a> Session<'a> {
 
 fn interrupted(code: Option<u8>) -> Stopped {
     let code = code.filter(|&code| code != 0).unwrap_or(128 + libc::SIGINT as u8);
-    Stopped { code, sentence: "interrupted".into() }
+    Stopped { code, sentence: INTERRUPTED.into() }
+}
+
+const INTERRUPTED: &str = "interrupted";
+
+/// Whether the user has ended it.
+pub fn was_interrupted(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Stopped>().is_some_and(|stopped| stopped.sentence == INTERRUPTED)
 }
 
 fn default_directory(command: &[OsString]) -> anyhow::Result<PathBuf> {

@@ -15,10 +15,14 @@ use super::notes;
 use super::pace::Pace;
 use super::policy::Policy;
 use super::search::Search;
-use super::session::{Launched, Session, TuneOptions};
+use super::session::{was_interrupted, Launched, Session, TuneOptions};
+use super::settings::document::{SettingsAnswer, StoppedBy, TriedSetting};
+use super::settings::first::MpiOfRun;
+use super::settings::trials::SettingsTrials;
 use super::trial::{nanos, InjectionSetting, Trial};
 use crate::run::Mode;
 use lapscope_advise::advice::Advice;
+use lapscope_data::files::cannot_write;
 use lapscope_data::options;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::store;
@@ -52,6 +56,8 @@ pub struct Tuning<'a, 's> {
     tried: Vec<Trial>,
     /// What an earlier run has found to be of no use.
     left_out: Option<Policy>,
+    /// Settings of the MPI that an earlier search has tried.
+    settings_of_earlier: Vec<TriedSetting>,
 }
 
 /// What the first run leaves to the others.
@@ -72,6 +78,7 @@ impl<'a, 's> Tuning<'a, 's> {
             of_earlier.unwrap_or_else(|| (asked.modes.to_vec(), asked.intervals.to_vec()));
         let search = Search::new(&modes, &intervals, asked.runs);
         let left_out = earlier.and_then(Earlier::policy);
+        let settings_of_earlier = earlier.map_or(Vec::new(), |it| it.settings.clone());
         let bar = TrialBar::new(search.longest() as u32 + 1 + 2 * asked.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
         let anyway =
@@ -89,6 +96,7 @@ impl<'a, 's> Tuning<'a, 's> {
             sampled_anyway,
             tried,
             left_out,
+            settings_of_earlier,
         }
     }
 
@@ -106,6 +114,38 @@ impl<'a, 's> Tuning<'a, 's> {
         )]);
         let known = self.first()?;
         let mut answer = TuneDocument::new(self.asked.command, known.first.clone());
+        if self.asked.tries_settings {
+            let settings = self.settings(&known)?;
+            answer.is_interrupted = settings.stopped == Some(StoppedBy::Interrupt);
+            answer.settings = Some(settings);
+        }
+        answer.found = TuneResult::NotTried;
+        if self.asked.tries_injection && !answer.is_interrupted {
+            match self.injection(known, &mut answer) {
+                Err(error) if was_interrupted(&error) && answer.settings.is_some() => {
+                    answer.is_interrupted = true;
+                }
+                other => other?,
+            }
+        }
+        answer.compare();
+        Ok(answer)
+    }
+
+    /// Settings of the MPI itself, for up to half of the time where injection comes behind them.
+    fn settings(&mut self, known: &FirstRunResults) -> Result<SettingsAnswer> {
+        let (directory, wrappers) = (&known.launched.directory, self.asked.wrappers);
+        let run = MpiOfRun::look(directory, wrappers, &known.advice, known.first.crowd)?;
+        let share = if self.asked.tries_injection { 2 } else { 1 };
+        let until = self.left().map(|left| Instant::now() + left / share);
+        let earlier = std::mem::take(&mut self.settings_of_earlier);
+        let limits = (known.launched.wall, until);
+        SettingsTrials::new(self.session, &self.bar, run, earlier, limits).run()
+    }
+
+    /// Injected tests and copied sends.
+    fn injection(&mut self, known: FirstRunResults, answer: &mut TuneDocument) -> Result<()> {
+        answer.found = TuneResult::NothingToGain;
         answer.hopeless = self.hopeless(&known.first);
         let copies = known.first.copies;
         if copies.is_some() {
@@ -123,13 +163,14 @@ impl<'a, 's> Tuning<'a, 's> {
                 self.learn(&trial, &known);
                 self.tried.push(trial);
             }
-            self.conclude(&known, &mut answer)?;
+            self.conclude(&known, answer)?;
         }
         if answer.found == TuneResult::Gain {
             answer.notes.extend(self.by_hand(&known));
         }
-        answer.advise(known.advice);
-        Ok(answer)
+        let were_made = self.tried.iter().any(Trial::tested_computation);
+        answer.advise(known.advice, were_made);
+        Ok(())
     }
 
     // --- the first run -----------------------------------------------------------------------------------------------
@@ -182,7 +223,7 @@ impl<'a, 's> Tuning<'a, 's> {
     // --- runs with injection -----------------------------------------------------------------------------------------
 
     fn most_time(&self) -> Option<Duration> {
-        self.asked.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)))
+        self.asked.budget
     }
 
     /// Until no run may go on.
@@ -264,7 +305,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let all = || tried.iter().chain(&checked);
         answer.found = TuneResult::NoGain;
         answer.notes.extend(notes::on_slots(&known.slots));
-        answer.notes.extend(all().flat_map(notes::on_trial));
+        answer.notes.extend(all().flat_map(|trial| notes::on_trial(trial, &known.first)));
         answer.notes.extend(notes::on_threads(tried, known.first.crowd));
         answer.runs = all().map(|trial| RunRow::for_trial(trial, tried)).collect();
         let Some(best) = choice::best(tried) else {
@@ -299,7 +340,7 @@ impl<'a, 's> Tuning<'a, 's> {
         };
         if answer.found == TuneResult::Gain && best.setting.mode != Mode::Sends {
             std::fs::write(self.asked.policy, policy.to_string())
-                .with_context(|| format!("{} cannot be written", self.asked.policy.display()))?;
+                .map_err(|error| cannot_write(self.asked.policy, error))?;
         }
         (answer.best, answer.confirmation) = (Some(best), confirmation);
         Ok(())

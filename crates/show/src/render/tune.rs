@@ -10,8 +10,11 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
 use lapscope_launch::tune::bar::{limits, signed_percent};
 use lapscope_launch::tune::confirm::Confirmation;
-use lapscope_launch::tune::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
+use lapscope_launch::tune::document::{
+    Best, BestOfAll, InjectedSite, RunRow, TuneDocument, TuneResult,
+};
 use lapscope_launch::tune::first::{FirstRun, Hopeless};
+use lapscope_launch::tune::settings::document::SettingsAnswer;
 use lapscope_measure::injection::{GainVerdict, SiteInjection};
 use lapscope_trace::stats::Interval;
 
@@ -19,9 +22,23 @@ use lapscope_trace::stats::Interval;
 /// Of the writer.
 pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Result<()> {
     writeln!(out, "{}", style.headed("lapscope tune", &answer.command.join(" ")))?;
-    writeln!(out, "{}", style.wrap(&verdict(answer), "", ""))?;
+    let is_first = answer.best_of_all != Some(BestOfAll::Injection);
+    let settings = answer.settings.as_ref();
+    if let Some(settings) = settings.filter(|_| is_first) {
+        write_settings_verdict(out, settings, style)?;
+    }
+    if answer.found != TuneResult::NotTried {
+        writeln!(out, "{}", style.wrap(&verdict(answer), "", ""))?;
+    }
     if let Some(best) = answer.best.as_ref().filter(|_| answer.found == TuneResult::Gain) {
         write_environment(out, best, &answer.command)?;
+    }
+    if let Some(settings) = settings.filter(|_| !is_first) {
+        writeln!(out)?;
+        write_settings_verdict(out, settings, style)?;
+    }
+    if let Some(settings) = settings {
+        super::settings::write(out, settings, style)?;
     }
     write_confirmation(out, answer, style)?;
     write_runs(out, answer, style)?;
@@ -43,6 +60,20 @@ pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Re
         }
         None => Ok(()),
     }
+}
+
+/// With the lines that make it so.
+fn write_settings_verdict(
+    out: &mut dyn Write,
+    settings: &SettingsAnswer,
+    style: Style,
+) -> io::Result<()> {
+    writeln!(out, "{}", style.wrap(&super::settings::verdict(settings), "", ""))?;
+    if let Some(best) = settings.best.as_ref().filter(|_| settings.certain_gain().is_some()) {
+        super::settings::write_lines(out, best, style)?;
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 fn verdict(answer: &TuneDocument) -> String {
@@ -122,6 +153,9 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
         .map(|bytes| format!(" Smaller ones wait, though: try --min-bytes {bytes}."));
     let smaller = smaller.unwrap_or_default();
     match hopeless {
+        Hopeless::OnlySmall if first.requests == 0 => {
+            "the program makes no non-blocking request, and tests move nothing else.".to_owned()
+        }
         Hopeless::OnlySmall if first.largest_bytes.0 == 0 => {
             "no request carries any bytes, and so there is no transfer that could go on meanwhile.".to_owned()
         }

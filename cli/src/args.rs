@@ -249,7 +249,7 @@ pub struct ReportArgs {
     pub further: Vec<PathBuf>,
 
     /// With further runs: whether these share out the same work, or each rank has as much
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, requires = "further")]
     pub scaling: ScalingChoice,
 
     /// Print the efficiencies alone: of the run, its steps, and its regions

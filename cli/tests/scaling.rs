@@ -9,12 +9,10 @@ use serde_json::{json, Value};
 
 const MS: i64 = 1_000_000;
 
-/// Ranks that compute so long each, in tenths of a ms, and are in one MPI_Barrier for the rest of the time. `counted`: instructions and
-/// cycles of each.
+/// Ranks that compute so long each, and are in one MPI_Barrier for the rest of the time. `counted`: instructions and cycles of each.
 fn write(place: &Path, time: i64, useful: &[i64], counted: Option<(i64, i64)>) {
     std::fs::create_dir(place).unwrap();
-    for (number, tenths) in (0..).zip(useful) {
-        let begin_ns = tenths * MS / 10;
+    for (number, &begin_ns) in (0..).zip(useful) {
         let world_size = useful.len() as i64;
         let rank = Rank { end_ns: time, world_size, ..Rank::plain(number) };
         rank.write(place, |file| {
@@ -29,6 +27,11 @@ fn write(place: &Path, time: i64, useful: &[i64], counted: Option<(i64, i64)>) {
     }
 }
 
+/// Of a ms.
+fn tenths(useful: &[i64]) -> Vec<i64> {
+    useful.iter().map(|tenths| tenths * MS / 10).collect()
+}
+
 fn count(file: &Fixture, number: i64, name: &str, outside: i64) {
     file.insert(Counter { number, name, ..Counter::default() });
     file.insert(CounterSum { number, outside });
@@ -39,9 +42,9 @@ fn count(file: &Fixture, number: i64, name: &str, outside: i64) {
 fn two_and_eight() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let two = Some((8_000_000, 16_000_000));
-    write(&place.path().join("two"), 10 * MS, &[80, 80], two);
+    write(&place.path().join("two"), 10 * MS, &tenths(&[80, 80]), two);
     let eight = Some((2_500_000, 6_250_000));
-    write(&place.path().join("eight"), 4 * MS, &[30, 20, 25, 25, 25, 25, 25, 25], eight);
+    write(&place.path().join("eight"), 4 * MS, &tenths(&[30, 20, 25, 25, 25, 25, 25, 25]), eight);
     place
 }
 
@@ -80,6 +83,34 @@ fn factors_are_those_of_pop() {
     assert_eq!(line("Frequency  "), "Frequency 2.00 GHz 2.50 GHz");
 }
 
+/// Two runs of the example that comes with OTF-CPT (`lapscope_measure::scaling` has all five and its source): ranks, mean and most
+/// computation and run time in microseconds, and what that tool says of parallel efficiency, load balance and communication efficiency.
+#[test]
+fn a_published_table_is_found_again() {
+    let published = [
+        (64, [32_554_688, 33_338_641, 40_009_749], [0.813_669, 0.976_485, 0.833_263]),
+        (128, [13_426_047, 14_003_071, 19_656_685], [0.683_027, 0.958_793, 0.712_382]),
+    ];
+    let place = tempfile::tempdir().unwrap();
+    for (ranks, times, _) in published {
+        let [mean, most, time] = times.map(|us: i64| us * 1_000);
+        let others = (mean * ranks - most) / (ranks - 1);
+        let useful: Vec<i64> =
+            (0..ranks).map(|rank| if rank == 5 { most } else { others }).collect();
+        write(&place.path().join(ranks.to_string()), time, &useful, None);
+    }
+    let found = json(place.path(), &["report", "64", "128"]);
+    for (run, (ranks, times, expected)) in found["runs"].as_array().unwrap().iter().zip(published) {
+        let keys = ["parallel_efficiency", "load_balance", "communication_efficiency"];
+        for (key, expected) in keys.into_iter().zip(expected) {
+            let value = run["efficiency"][key].as_f64().unwrap();
+            assert!((value - expected).abs() < 1.5e-6, "{ranks}, {key}: {value}");
+        }
+        let speedup = 40_009_749.0 / times[2] as f64;
+        near(&run["speedup"], speedup, "of run times");
+    }
+}
+
 /// As much work for each rank: four times the work took 4 ms instead of 10 ms.
 #[test]
 fn weak_scaling_is_asked_for() {
@@ -109,10 +140,10 @@ fn what_is_not_known_is_null_and_said() {
     near(&eight["computation_scaling"], 0.8, "needs no counters");
     let said = notes(place, &["two", "eight"]);
     assert!(said.contains("instructions and cycles are not known of eight"), "{said}");
-    write(&place.join("other"), 5 * MS, &[40, 40, 40, 40], None);
+    write(&place.join("other"), 5 * MS, &tenths(&[40, 40, 40, 40]), None);
     let said = notes(place, &["two", "other"]);
     assert!(!said.contains("weak"), "8 ms and 4 ms: {said}");
-    write(&place.join("weak"), 11 * MS, &[80, 81, 79, 80], None);
+    write(&place.join("weak"), 11 * MS, &tenths(&[80, 81, 79, 80]), None);
     edit_rank(&place.join("weak"), 0, |file| {
         file.change("UPDATE rank SET executable = '/nowhere/other'");
     });
@@ -134,6 +165,8 @@ fn one_run_or_options_of_one_run_are_refused() {
     let place = two_and_eight();
     let why = failure(place.path(), &["report", "two", "nowhere"]);
     assert!(why.contains("nowhere"), "{why}");
+    let alone = lapscope(place.path(), &["report", "two", "--scaling", "weak"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
     for option in ["--how", "--top=3", "--step=1", "--ranks=0", "--efficiency"] {
         let output = lapscope(place.path(), &["report", "two", "eight", option]);
         assert_eq!(output.status.code(), Some(2), "{option}: {}", text(&output.stderr));
@@ -161,7 +194,12 @@ fn rows_have_all_numbers() {
 #[test]
 fn the_page_has_the_table_and_pictures() {
     let place = two_and_eight();
-    write(&place.path().join("four"), 6 * MS, &[50, 40, 45, 45], Some((4_500_000, 10_000_000)));
+    write(
+        &place.path().join("four"),
+        6 * MS,
+        &tenths(&[50, 40, 45, 45]),
+        Some((4_500_000, 10_000_000)),
+    );
     answer(place.path(), &["html", "two", "eight", "four", "-o", "all.html"]);
     let page = std::fs::read_to_string(place.path().join("all.html")).unwrap();
     let document = json(place.path(), &["report", "two", "eight", "four"]);

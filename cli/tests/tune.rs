@@ -221,6 +221,10 @@ fn the_best_setting_is_found_and_kept() {
     assert_eq!((&confirmation["is_certain"], &confirmation["gain"]), (&true.into(), &best["gain"]));
     let gain = best["gain"]["estimate"].as_f64().unwrap();
     assert!(gain > 0.5, "whole runs take a quarter of the time: {gain}");
+    let followed = &answer["advice"][0];
+    assert_eq!((&followed["cure"], &followed["verified"]), (&"test".into(), &best["gain"]));
+    let predicted = followed["predicted"]["high"].as_f64().unwrap();
+    assert!((0.3..=0.5).contains(&predicted), "9 of 20 ms are at stake: {predicted}");
     let whole = fs::read_to_string(place.path().join("runs/whole")).unwrap();
     let in_turn = ["bare", "timer off", "timer off", "bare", "bare", "timer off"];
     assert_eq!(whole.lines().collect::<Vec<_>>(), in_turn);

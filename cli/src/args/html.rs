@@ -36,7 +36,7 @@ pub struct HtmlArgs {
     pub further: Vec<PathBuf>,
 
     /// With further runs: whether these share out the same work, or each rank has as much
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, requires = "further")]
     pub scaling: ScalingChoice,
 
     /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here, or both names]

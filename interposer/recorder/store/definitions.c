@@ -29,7 +29,7 @@ static void store_counter_sum(struct store_tables *tables, const struct meta_def
     memcpy(value, meta->value, meta->head.value_bytes);
     long of = strtol(number, &number_end, 10);
     long long outside = strtoll(value, &value_end, 10);
-    if (*number_end || *value_end || of < 0 || of >= SPOOL_MAX_COUNTERS)
+    if (*number_end || *value_end || value_end == value || of < 0 || of >= SPOOL_MAX_COUNTERS)
         return;
     store_integers(tables, STORE_COUNTER_SUM, (int64_t[]){tables->rank, of, outside}, 3, 3);
 }

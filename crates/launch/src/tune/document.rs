@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::choice::hidden_cost;
 use super::confirm::Confirmation;
@@ -11,6 +11,7 @@ use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
 use super::settings::document::SettingsAnswer;
 use super::trial::{nanos, InjectionSetting, Trial};
+use super::variable::Variable;
 use crate::run::Mode;
 use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
@@ -83,18 +84,6 @@ pub struct Best {
     /// Variables to set.
     pub environment: Vec<Variable>,
     pub policy: PathBuf,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Variable {
-    pub name: String,
-    pub value: String,
-}
-
-impl Variable {
-    pub fn new(name: &str, value: String) -> Variable {
-        Variable { name: name.to_owned(), value }
-    }
 }
 
 /// A run with injection.

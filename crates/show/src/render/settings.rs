@@ -40,14 +40,16 @@ fn saves(best: &BestSetting, SettingProof { pairs, gain, .. }: &SettingProof) ->
         Some(predicted) => format!("a replay said {}", signed_percent(predicted)),
         None => format!("at most {} were at stake", percent(best.candidate.at_stake)),
     };
+    let costs = best.candidate.costs.join("; ");
+    let costs = if costs.is_empty() { costs } else { format!(" It may cost: {costs}.") };
     format!(
         "{} saves {} of the time from launch to end ({} in {} without lapscope, at most 5 of 100 such answers are wrong); \
-         {predicted}. It may cost: {}.",
+         {predicted}.{}",
         named(&best.candidate.variables),
         percent(gain.estimate),
         limits(*gain),
         pairs_of_runs(pairs.len()),
-        best.candidate.costs.join("; ")
+        costs
     )
 }
 

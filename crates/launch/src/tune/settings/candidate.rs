@@ -92,6 +92,20 @@ pub fn candidates(
     (found, not_tried)
 }
 
+/// What the user has asked to try, in that order.
+pub fn asked_for(variables: &[Variable], run: &MpiOfRun) -> Vec<CandidateSetting> {
+    let one = |variable: &Variable| CandidateSetting {
+        variables: vec![variable.clone()],
+        at_stake: run.share(|_| true),
+        predicted: None,
+        prediction_error: None,
+        costs: Vec::new(),
+        source: vec!["--setting".to_owned()],
+        is_combination: false,
+    };
+    variables.iter().map(one).collect()
+}
+
 fn candidate(
     line: &SettingLine,
     variables: Vec<Variable>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::candidate::{candidates, CandidateSetting, NotTried};
+use super::candidate::{asked_for, candidates, CandidateSetting, NotTried};
 use super::document::{
     BestSetting, SettingPair, SettingProof, SettingsAnswer, SettingsResult, StoppedBy, TriedSetting,
 };
@@ -65,7 +65,11 @@ impl<'t, 'a> SettingsTrials<'t, 'a> {
         (usual, until): (Duration, Option<Instant>),
     ) -> SettingsTrials<'t, 'a> {
         let own = |name: &str| std::env::var_os(name).is_some();
-        let (found, not_tried) = candidates(&table::lines(), &run, own);
+        let asked = session.options.own_settings;
+        let (found, not_tried) = match asked.is_empty() {
+            true => candidates(&table::lines(), &run, own),
+            false => (asked_for(asked, &run), Vec::new()),
+        };
         let mut trials = SettingsTrials {
             session,
             bar,

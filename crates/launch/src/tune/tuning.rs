@@ -141,7 +141,9 @@ impl<'a, 's> Tuning<'a, 's> {
         let until = self.left().map(|left| Instant::now() + left / share);
         let earlier = std::mem::take(&mut self.settings_of_earlier);
         let limits = (known.launched.wall, until);
-        SettingsTrials::new(self.session, &self.bar, run, earlier, limits).run()
+        let answer = SettingsTrials::new(self.session, &self.bar, run, earlier, limits).run()?;
+        self.bar.expect_more(self.search.longest() as u32 + 2 * self.asked.pairs);
+        Ok(answer)
     }
 
     /// Injected tests and copied sends.

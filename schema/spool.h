@@ -145,7 +145,7 @@ struct spool_meta {
  * written counts), "auto" (value: injector.automatic, likewise; behind "injector"), "copied_sends" (likewise the columns of that table
  * but the first), "watcher" (value: "problem" and the further columns of that table but the first, likewise),
  * "sampler" (value: "problem" and the further columns of that table but the first, likewise),
- * "left_out.REASON" (value: a row of watch_left_out; the last one written counts), "processor" (value: the columns of the table of that name but the first). */
+ * "counted.NUMBER" (value: counter_sum.outside, written at the end), "left_out.REASON" (value: a row of watch_left_out; the last one written counts), "processor" (value: the columns of the table of that name but the first). */
 
 struct spool_module {
     uint32_t id;

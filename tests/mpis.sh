@@ -5,6 +5,7 @@
 #
 #   tests/mpis.sh            all of them
 #   tests/mpis.sh compiler   only the one whose compiler `make build` uses: the rest can be installed beside the build
+#   tests/mpis.sh numpy      mpi4py with NumPy, for tests/bench: mpi4py's own tests would be others with it
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -81,6 +82,10 @@ suite() {
 }
 
 [ -x build/mpi/pip/bin/pip ] || python3 -m venv build/mpi/pip || echo "NOT TESTED: MPIs of PyPI, as there is no pip" >&2
+if [ "${1:-}" = numpy ]; then
+    environment numpy mpi4py numpy
+    exit 0
+fi
 environment mpich5 "mpich>=5,<6" mpi4py
 if [ "${1:-}" = compiler ]; then exit 0; fi
 standard_abi & # beside the others

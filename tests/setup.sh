@@ -20,6 +20,7 @@ has_library() { PATH=$PATH:/sbin ldconfig -p | grep -q "$1"; }
 has_mpi() { has "mpicc.$1" && has "mpirun.$1"; }
 has_any_mpi() { has_mpi openmpi || has_mpi mpich || { has mpicc && has mpirun; }; }
 has_rust() { "$cargo" --version 2>/dev/null | grep -q -E '^cargo (1\.([89][0-9]|[1-9][0-9]{2})|[2-9])'; }
+has_allocators() { for name in jemalloc tcmalloc_minimal mimalloc tbbmalloc_proxy; do has_library "lib$name.so" || return; done; }
 has_venv() { python3 -c 'import venv, ensurepip' >/dev/null 2>&1; }
 
 has_browser() { has chromium || has chromium-browser || has google-chrome; }
@@ -74,6 +75,7 @@ look() {
             need "Node.js" "nodejs npm" has npm
             want "slurm-wlm munge" has slurmctld
             want libdebuginfod1 has_library libdebuginfod.so.1
+            want "libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2" has_allocators
             want gdb has gdb # what hangs in a launch that does not end
             need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;

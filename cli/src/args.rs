@@ -11,6 +11,7 @@ mod measure;
 mod parts;
 mod ranks;
 mod reach;
+mod scaling;
 mod sort;
 mod stretch;
 mod timelines;
@@ -42,6 +43,7 @@ pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use ranks::{ListedArgs, RanksArgs};
 pub use reach::ReachArgs;
+pub use scaling::ScalingChoice;
 pub use sort::{RequestOrder, SiteOrder};
 pub use stretch::StretchArgs;
 pub use timelines::TimelineArgs;
@@ -234,10 +236,25 @@ explains the words.
 Examples:
   lapscope report                       the newest run in this directory
   lapscope report --ranks 0-15,64       of these ranks alone
+  lapscope report runs/p2 runs/p4 runs/p8
+                                        how the program scales, by POP's factors
+  lapscope report --efficiency --format csv
   lapscope report --format json runs/a | jq '.advice[].sentence'")]
 pub struct ReportArgs {
     #[command(flatten)]
     pub read: ReadArgs,
+
+    /// Further runs, of other numbers of ranks: how the program scales
+    #[arg(value_name = "RUN", conflicts_with_all = ["top", "sort", "how", "efficiency", "lists", "listed", "from", "to", "step"])]
+    pub further: Vec<PathBuf>,
+
+    /// With further runs: whether these share out the same work, or each rank has as much
+    #[arg(long, value_enum, default_value_t, requires = "further")]
+    pub scaling: ScalingChoice,
+
+    /// Print the efficiencies alone: of the run, its steps, and its regions
+    #[arg(long, conflicts_with_all = ["top", "sort", "how", "listed"])]
+    pub efficiency: bool,
 
     #[command(flatten)]
     pub times: ReferenceArgs,

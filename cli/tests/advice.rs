@@ -404,8 +404,8 @@ fn a_chain_of_waits_is_followed_to_where_it_began() {
     let began = &late[0]["began"];
     assert_eq!((&began["rank"], &began["doing"]), (&json!(2), &json!("computing")));
     assert_eq!((address(&began["place"]), &began["share"]), (0x100, &json!(1.0)));
-    let expected = "MPI_Waitall app+0x400 waits for rank 1, inside MPI for 99.7 % of that time, mostly waiting as well: 100.0 % of \
-                    it began with rank 2, which came late from computing to MPI_Isend app+0x100.";
+    let expected = "MPI_Waitall app+0x400 waits for rank 1, which is inside MPI for 99.7 % of that time, mostly waiting as well: \
+                    100.0 % of these waits began with rank 2, which came late from computing to MPI_Isend app+0x100.";
     assert_eq!(late[0]["sentence"], json!(expected));
 }
 

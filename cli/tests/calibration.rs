@@ -143,10 +143,10 @@ fn of_a_calibration_and_a_run_the_quicker_is_believed() {
     };
     let (taken, notes) = ask(8, 534_000);
     assert_eq!(taken, 534_000);
-    assert!(notes.contains("this run's own 8 with nothing in between take 534 µs"), "{notes}");
-    assert!(notes.contains("calibrated were 685 µs: they cannot be quicker"), "{notes}");
+    assert!(notes.contains("8 undisturbed ones of this run take 534 µs"), "{notes}");
+    assert!(notes.contains("calibrated ones 685 µs: no transfer is quicker than"), "{notes}");
     let (taken, notes) = ask(7, 534_000);
-    assert_eq!((taken, notes.contains("calibrated were")), (685_000, false), "{notes}");
+    assert_eq!((taken, notes.contains("calibrated ones")), (685_000, false), "{notes}");
     let (taken, notes) = ask(8, 2_000_000);
     assert_eq!((taken, notes.contains("the calibration is believed")), (685_000, true), "{notes}");
 }
@@ -167,7 +167,14 @@ fn a_run_takes_its_calibration_along() {
         serde_json::from_str::<Value>(&crate::fixture::printed(&mut command)).unwrap()
     };
     let here = ask("report", calibrations.path());
-    assert_eq!(std::fs::read_to_string(&kept).unwrap(), text);
+    let read = |file: &Path| {
+        serde_json::from_str::<Value>(&std::fs::read_to_string(file).unwrap()).unwrap()
+    };
+    let copy = read(&kept);
+    assert_eq!(copy["times"]["collectives"], read(&file)["times"]["collectives"]);
+    assert_eq!(copy["found_by"], serde_json::json!({ "file": file }));
+    let notes = here["overlap"]["reference"]["notes"].to_string();
+    assert!(notes.contains("did not come with the run: a report took"), "{notes}");
     assert_eq!(here["overlap"]["reference"]["source"]["file"], kept.to_str().unwrap());
     let elsewhere = run.path().join("nothing");
     assert_eq!(ask("report", &elsewhere), here);
@@ -185,6 +192,7 @@ fn a_run_takes_its_calibration_along() {
     std::fs::write(&file, text.replace("2026-05-04", "2026-05-05")).unwrap();
     let newer = ask("overlap", calibrations.path());
     assert_eq!(newer["reference"]["source"]["created"], "2026-05-05T12:30:00Z");
+    assert_eq!(read(&kept)["found_by"]["instead_of"], "2026-05-04T12:30:00Z");
     assert_eq!(ask("overlap", &elsewhere)["reference"], newer["reference"]);
 
     std::fs::remove_file(&kept).unwrap();
@@ -193,6 +201,55 @@ fn a_run_takes_its_calibration_along() {
     assert_eq!(linked["reference"]["source"]["kind"], "run");
     let notes = linked["reference"]["notes"].to_string();
     assert!(notes.contains("calibration.json: a link to"), "{notes}");
+}
+
+/// The run's own calibration was refused. An older one of the reader's is used and named, and does not take its place; a newer
+/// one does.
+#[test]
+fn a_refused_calibration_is_replaced_by_no_other_in_silence() {
+    let (run, calibrations) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run_of(run.path(), 4, 1_000, 534_000);
+    let text = CALIBRATION.replace("HOST", "node1").replace("ENVIRONMENT", "");
+    let kept = run.path().join("calibration.json");
+    let refused = text.replace(r#""times": {"#, r#""times": {"processor_share": 0.5,"#);
+    std::fs::write(&kept, &refused).unwrap();
+    let ask = |command: &[&str]| {
+        let mut command = crate::fixture::bare(command);
+        command.arg(run.path()).env("LAPSCOPE_CALIBRATION_DIR", calibrations.path());
+        crate::fixture::printed(&mut command)
+    };
+    let reference = || {
+        let answer = ask(&["report", "--format", "json"]);
+        serde_json::from_str::<Value>(&answer).unwrap()["overlap"]["reference"].take()
+    };
+    let notes = |reference: &Value| reference["notes"].to_string();
+    let alone = reference();
+    assert_eq!(alone["source"]["kind"], "run");
+    assert_eq!(alone["refused"]["processor_share"], 0.5);
+    assert!(
+        notes(&alone).contains("the calibration of 2026-05-04T12:30:00Z is not used"),
+        "{alone}"
+    );
+    assert!(notes(&alone).contains("nothing else running there"), "{alone}");
+
+    let file = calibrations.path().join("some.json");
+    std::fs::write(&file, text.replace("2026-05-04", "2026-05-03")).unwrap();
+    let older = reference();
+    assert_eq!(older["source"]["file"], file.to_str().unwrap());
+    assert!(
+        notes(&older).contains("the calibration of 2026-05-04T12:30:00Z is not used"),
+        "{older}"
+    );
+    assert!(notes(&older).contains(&format!("a report took {}", file.display())), "{older}");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), refused);
+
+    std::fs::write(&file, text.replace("2026-05-04", "2026-05-05")).unwrap();
+    let newer = reference();
+    assert_eq!(
+        (&newer["refused"], &newer["source"]["file"]),
+        (&Value::Null, &kept.to_str().into())
+    );
+    assert!(notes(&newer).contains("did not come with the run"), "{newer}");
 }
 
 /// A copy in a run of somebody else may hold anything.

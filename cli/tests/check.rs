@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use crate::fixture::{json, lapscope, text};
-use lapscope_fixture::{edit_rank, small};
+use lapscope_fixture::{documented, edit_rank, small};
 use serde_json::{json, Value};
 
 /// The answer as JSON, and the exit code.
 fn check(run: &Path, arguments: &[&str]) -> (Value, i32) {
     let output = lapscope(run, &[&["check", "--format", "json"], arguments].concat());
+    documented::check(&text(&output.stdout));
     let answer = serde_json::from_slice(&output.stdout);
     let answer = answer.unwrap_or_else(|_| json!(text(&output.stderr)));
     (answer, output.status.code().unwrap())
@@ -38,12 +39,28 @@ fn limits_have_exit_codes() {
 #[test]
 fn what_cannot_be_judged_says_why() {
     let run = small::run();
+    std::fs::create_dir(run.path().join("empty")).unwrap();
     for (arguments, why) in [
         (&["."][..], "nothing to check"),
         (&[".", "--max", "exposd=1"], "the nearest are exposed"),
         (&["nowhere", "--max", "exposed=1"], "nowhere"),
         (&[".", "--max", "exposed=5ms"], "expected a number"),
         (&[".", "--against", ".", "--advice", "99"], "pieces of advice"),
+        (&[".", "--max", "head.command=1"], "head.command is no number of a report"),
+        (&[".", "--max", "sites=1"], "sites is no number of a report"),
+        (&[".", "--max", "exposed=nan"], "expected a number"),
+        (&[".", "--max", "exposed"], "expected WHAT=VALUE"),
+        (&[".", "--against", ".", "--tolerance=-5%"], "expected 0% to 100%"),
+        (&[".", "--against", ".", "--tolerance=inf"], "expected"),
+        (&[".", ".", "--against", "."], "is one run that is named twice"),
+        (&[".", "--against", ".", "."], "is one run that is named twice"),
+        (&["empty", "--max", "exposed=1"], "no rank-*.db"),
+        (&[".", "--limits", "empty"], "Is a directory"),
+        (&[".", "--limits", "nowhere.toml"], "No such file"),
+        (&[".", "--against", "nowhere.json"], "nowhere.json"),
+        (&[".", "--write-baseline", "rank-0.db"], "rank-0.db is there and no baseline"),
+        (&[".", "--write-baseline", "empty"], "empty is there and no baseline"),
+        (&[".", "--max", "exposed=1", "--junit", "nowhere/check.xml"], "nowhere/check.xml"),
     ] {
         let (answer, code) = check(run.path(), arguments);
         assert_eq!(code, 2, "{arguments:?}: {answer}");
@@ -67,6 +84,108 @@ fn a_file_has_limits_too() {
     assert_eq!(found, expected);
     std::fs::write(run.path().join("limits.toml"), "[most]\nexposed = 1\n").unwrap();
     assert_eq!(check(run.path(), &[".", "--limits", "limits.toml"]).1, 2);
+}
+
+#[test]
+fn limits_that_mean_harm_are_refused_by_name() {
+    let run = small::run();
+    let deep = format!("[max]\n{} = 1\n", vec!["a"; 3_000].join("."));
+    for (limits, why) in [
+        ("[max\nexposed = 1\n", "TOML"),
+        ("[max]\nexposed = nan\n", "exposed: nan: expected a number"),
+        ("[max]\nexposed = \"5ms\"\n", "exposed: 5ms: expected a number"),
+        ("[max]\nexposed = [1]\n", "exposed: [1]: expected a number"),
+        ("[max]\nexposed = true\n", "exposed: true: expected a number"),
+        ("[max]\nexposd = 1\n", "the nearest are exposed"),
+        ("[max]\n\"\" = 1\n", "a report has no number"),
+        ("max = 1\n", "max: expected [max], [min] or tolerance"),
+        ("tolerance = -1\n", "tolerance: expected 0% to 100%"),
+        ("tolerance = \"5ms\"\n", "tolerance: 5ms: expected a number"),
+        ("", "nothing to check"),
+        (&deep, "limits.toml"),
+    ] {
+        std::fs::write(run.path().join("limits.toml"), limits).unwrap();
+        let (answer, code) = check(run.path(), &[".", "--limits", "limits.toml"]);
+        assert_eq!(code, 2, "{limits}: {answer}");
+        assert!(answer.as_str().is_some_and(|said| said.contains(why)), "{limits}: {answer}");
+    }
+}
+
+/// A baseline may be of another version, damaged, or somebody else's.
+#[test]
+fn baselines_that_cannot_be_are_not_judged() {
+    let run = small::run();
+    let place = run.path();
+    let output = lapscope(place, &["check", ".", "--write-baseline", "good.json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let good: Value =
+        serde_json::from_slice(&std::fs::read(place.join("good.json")).unwrap()).unwrap();
+    let against = |baseline: &Value| {
+        std::fs::write(place.join("base.json"), baseline.to_string()).unwrap();
+        check(place, &[".", "--against", "base.json"])
+    };
+    assert_eq!(against(&good).1, 0, "itself");
+    for (pointer, value, why) in [
+        ("/version", json!(99), "another version"),
+        ("/kind", json!("recipe"), "no baseline"),
+        ("/runs", json!([]), "without runs"),
+        ("/runs", json!(7), "without runs"),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        let (answer, code) = against(&bad);
+        assert_eq!(code, 2, "{pointer}: {answer}");
+        assert!(answer.as_str().is_some_and(|said| said.contains(why)), "{pointer}: {answer}");
+    }
+    // what an earlier version did not keep, or what cannot be, is not known
+    for (pointer, value) in [
+        ("/runs/0", json!("no run")),
+        ("/runs/0/head", Value::Null),
+        ("/runs/0/head/longest_run_ns", json!("long")),
+        ("/runs/0/summary", json!({})),
+        ("/runs/0/head/longest_run_ns", json!(1e308)),
+        ("/runs/0/head/ranks", json!(64)),
+        ("/runs/0/head/started_unix_ns", json!(-1)),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        let (answer, code) = against(&bad);
+        assert_eq!(code, 2, "{pointer}: {answer}");
+    }
+    let three = |name: &str, times: [f64; 3]| {
+        let mut baseline = good.clone();
+        let run = |ns: f64| {
+            let mut run = good["runs"][0].clone();
+            run["head"]["longest_run_ns"] = json!(ns);
+            run
+        };
+        baseline["runs"] = json!(times.map(run));
+        std::fs::write(place.join(name), baseline.to_string()).unwrap();
+    };
+    three("far.json", [1e308, 1e307, -1e308]);
+    three("near.json", [1.0, 2.0, 3.0]);
+    for sides in [["far.json", "near.json"], ["near.json", "far.json"]] {
+        let (answer, code) = check(place, &[sides[0], "--against", sides[1]]);
+        assert_eq!(code, 2, "{answer}");
+    }
+}
+
+#[test]
+fn runs_of_other_ranks_or_programs_are_said() {
+    let (run, other) = (small::run(), small::run());
+    edit_rank(other.path(), 1, |file| file.change("UPDATE rank SET end_ns = end_ns + 1"));
+    edit_rank(other.path(), 0, |file| {
+        file.change("UPDATE rank SET executable = '/nowhere/other'");
+    });
+    let against = other.path().display().to_string();
+    let (answer, code) = check(run.path(), &[".", "--against", &against]);
+    assert_eq!(code, 2, "{answer}");
+    assert!(answer["notes"].to_string().contains("different programs: app, other"), "{answer}");
+    std::fs::remove_file(other.path().join("rank-1.db")).unwrap();
+    let (answer, code) = check(run.path(), &[".", "--against", &against]);
+    let sentence = answer["checks"][1]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("the runs have 2 ranks, and the earlier ones 1"), "{answer}");
+    assert_eq!(code, 2, "{answer}");
 }
 
 /// Rank 0 computes so much longer before its last call and its end.
@@ -116,7 +235,7 @@ fn slower_runs_fall_short_of_a_baseline() {
     // means of 141 and 101 us
     let change = row["change"]["estimate"].as_f64().unwrap();
     assert!((change - 40.0 / 101.0).abs() < 1e-9, "{answer}");
-    let measured = answer["advice"]["measured"]["estimate"].as_f64().unwrap();
+    let measured = answer["advice"]["verified"]["estimate"].as_f64().unwrap();
     assert!((measured + change).abs() < 1e-9, "it is slower by that");
     let xml = std::fs::read_to_string(place.path().join("check.xml")).unwrap();
     let xml = roxmltree::Document::parse(&xml).unwrap();

@@ -122,6 +122,21 @@ fn help_explains_words_and_commands() {
 }
 
 #[test]
+fn what_was_not_typed_is_asked_for_with_an_example() {
+    for (typed, way) in [
+        (&["run"][..], "lapscope run needs <COMMAND>..., as in: lapscope run -- mpirun -n 4 ./app"),
+        (&["tune"], "as in: lapscope tune -- mpirun"),
+        (&["calibrate"], "as in: lapscope calibrate -- mpirun -n 2"),
+        (&["diff", "a"], "lapscope diff needs <B>, as in: lapscope diff "),
+        (&["export", "loggps"], "needs --for <SIMULATOR>, as in: lapscope export loggps --for"),
+        (&["export", "parquet"], "needs <DIR>, as in: lapscope export parquet tables"),
+        (&["whatif", "--bandwidth"], "--bandwidth <RATE> needs a value: Rate of a transfer"),
+    ] {
+        bare(typed).assert().code(2).stderr(contains(way));
+    }
+}
+
+#[test]
 fn a_program_in_place_of_a_command_is_answered_with_how_to_record_it() {
     for (typed, way) in [
         (&["./app", "-n", "a b"][..], "lapscope run -- ./app -n 'a b'"),

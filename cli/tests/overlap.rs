@@ -229,7 +229,7 @@ fn text_and_tables() {
     let run = run();
     let text = answer(run.path(), &["overlap", "."]);
     for line in [
-        "reference times: transfers of this run",
+        "reference times: undisturbed transfers of this run",
         "messages: 9 matched",
         "OVERLAP  of 400 µs",
         "EXPOSED  589 µs in calls that completed requests",

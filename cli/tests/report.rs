@@ -287,6 +287,14 @@ fn a_newer_run_of_that_name_is_told() {
         std::fs::rename(small_run().keep(), here.path().join(name)).unwrap();
     }
     let said = |run: &str| crate::fixture::remarks(here.path(), &["report", run]);
-    assert!(said("a").contains("a-3 is a newer run of that name"), "{}", said("a"));
+    assert!(
+        said("a").contains("a-3 is a newer run of that name: lapscope report a-3"),
+        "{}",
+        said("a")
+    );
+    // the directory itself says nothing of when its run was recorded
+    std::fs::write(here.path().join("a/rank-0.db.note"), "").unwrap();
+    std::fs::create_dir(here.path().join("a-4")).unwrap();
+    assert!(said("a").contains("a-3 is a newer run"), "{}", said("a"));
     assert!(!said("a-3").contains("newer run"), "{}", said("a-3"));
 }

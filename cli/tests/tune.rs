@@ -11,7 +11,7 @@ use crate::fixture::text;
 use lapscope_fixture::library::library;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::{Injection, Injector, Rank};
-use lapscope_fixture::{call_id, Fixture};
+use lapscope_fixture::{call_id, edit_rank, Fixture};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -221,6 +221,10 @@ fn the_best_setting_is_found_and_kept() {
     assert_eq!((&confirmation["is_certain"], &confirmation["gain"]), (&true.into(), &best["gain"]));
     let gain = best["gain"]["estimate"].as_f64().unwrap();
     assert!(gain > 0.5, "whole runs take a quarter of the time: {gain}");
+    let followed = &answer["advice"][0];
+    assert_eq!((&followed["cure"], &followed["verified"]), (&"test".into(), &best["gain"]));
+    let predicted = followed["predicted"]["high"].as_f64().unwrap();
+    assert!((0.3..=0.5).contains(&predicted), "9 of 20 ms are at stake: {predicted}");
     let whole = fs::read_to_string(place.path().join("runs/whole")).unwrap();
     let in_turn = ["bare", "timer off", "timer off", "bare", "bare", "timer off"];
     assert_eq!(whole.lines().collect::<Vec<_>>(), in_turn);
@@ -332,11 +336,33 @@ fn a_bounded_search_is_shorter() {
 
 #[test]
 fn where_nothing_gains_it_says_so() {
-    let place = place_with(&[PLAIN, Program { mode: Some("calls"), ..PLAIN }]);
-    let out = printed(&place, &["--modes", "calls"]);
+    let in_vain = |mode| Program { mode: Some(mode), ..PLAIN };
+    let place = place_with(&[PLAIN, in_vain("calls"), in_vain("timer")]);
+    let out = printed(&place, &["--modes", "timer"]);
     assert!(out.contains("No measurable gain") && !out.contains("export"), "{out}");
     assert!(!out.contains("Call MPI_Test"), "that is what was injected: {out}");
     assert!(left(&place).is_empty(), "no policy: {:?}", left(&place));
+    let out = printed(&place, &["--modes", "calls"]);
+    assert!(out.contains("Call MPI_Test"), "nobody has tested in the computation: {out}");
+}
+
+/// A program with an allocator in its executable is not interrupted: the reason, and the line to edit, are what remains.
+#[test]
+fn where_interrupts_are_refused_it_says_why_and_what_else_there_is() {
+    let place = place_with(&[PLAIN, Program { mode: Some("timer"), ..PLAIN }]);
+    for rank in 0..2 {
+        edit_rank(&place.path().join("runs/timer"), rank, |file| {
+            file.change(
+                "UPDATE injector SET problem = 'the program''s executable brings a malloc'",
+            );
+            file.change("DELETE FROM injection");
+        });
+    }
+    let out = printed(&place, &["--modes", "timer"]);
+    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "every rank: the program's executable brings a malloc";
+    assert!(said.contains("No measurable gain") && said.contains(note), "{out}");
+    assert!(said.contains("Call MPI_Test"), "{out}");
 }
 
 #[test]

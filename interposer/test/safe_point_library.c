@@ -13,3 +13,16 @@ int NAME(void)
     return 1;
 #endif
 }
+
+#ifdef ALLOCATES
+#include <stddef.h>
+
+void *__libc_memalign(size_t alignment, size_t bytes);
+__attribute__((visibility("default"))) void *memalign(size_t alignment, size_t bytes);
+
+/* Everybody's. */
+void *memalign(size_t alignment, size_t bytes)
+{
+    return __libc_memalign(alignment, bytes);
+}
+#endif

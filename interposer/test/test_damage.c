@@ -251,6 +251,21 @@ static void test_samples(void)
     build_free(&b);
 }
 
+/* What is no number, or of no counter that there can be, is no row. */
+static void test_counter_sums(void)
+{
+    struct spool_builder b;
+    build_spool(&b);
+    chunk_at chunk = build_chunk(&b, SPOOL_CHUNK_STREAM, 0, SPOOL_CHUNK_ALIGN, 1000);
+    static const char *const sums[][2] = {{"counted.0", "4711"}, {"counted.1", "-5"}, {"counted.2", "x"}, {"counted.3", ""},
+                                          {"counted.16", "1"}, {"counted.-1", "1"}, {"counted.4x", "1"}};
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)
+        build_meta(&b, chunk, sums[i][0], sums[i][1]);
+    CHECK_EQUAL(convert(&b, b.bytes), 0);
+    CHECK_TEXT(support_rows(support_path("rank-3.db"), "SELECT * FROM counter_sum"), "3|0|4711\n3|1|-5\n");
+    build_free(&b);
+}
+
 /* A FIFO has no bytes to be read, and nobody who writes. */
 static void test_fifo(void)
 {
@@ -281,6 +296,7 @@ int main(void)
     test_bad_headers();
     test_random_damage();
     test_samples();
+    test_counter_sums();
     test_fifo();
     support_end();
     return check_summary();

@@ -131,6 +131,43 @@ static void test_jump(void)
     CHECK_TEXT(request_of(t, &live), "0: 5 5 5 0");
 }
 
+/* What a thread has counted outside of MPI, in the order of counters; "not all" where a stretch is missing. */
+static const char *outside_of(struct thread *t)
+{
+    static char text[128];
+    int64_t values[SPOOL_MAX_COUNTERS] = {0};
+    int is_all = meter_add_outside(t->meter, values);
+    snprintf(text, sizeof text, "%lld %lld %lld", (long long)values[0], (long long)values[1], (long long)values[2]);
+    return is_all ? text : "not all";
+}
+
+/* What is counted between calls is summed from the first of them on, in no call and not behind the last one. */
+static void *count_outside(void *unused)
+{
+    struct thread *t = bring_up();
+    count(1000, 1000, 1000);
+    call(t, 3);
+    count(5, 6, 7);
+    call(t, 4);
+    count(10, 20, 30);
+    CHECK_TEXT(outside_of(t), "5 6 7");
+    call(t, 0);
+    CHECK_TEXT(outside_of(t), "15 26 37");
+    stamp_begin(t); /* the application jumps out of this call */
+    stamp_begin(t);
+    CHECK_TEXT(outside_of(t), "not all");
+    return unused;
+}
+
+static void test_sums_outside(void)
+{
+    pthread_t other;
+    int error = pthread_create(&other, NULL, count_outside, NULL);
+    if (!error)
+        pthread_join(other, NULL);
+    CHECK(!error);
+}
+
 static void *on_a_thread(void *expected)
 {
     struct thread *t = bring_up();
@@ -207,6 +244,7 @@ int main(void)
     test_calls_and_windows();
     test_jump();
     test_threads();
+    test_sums_outside();
     test_reading_fails();
     test_cpu_time();
     tear_down();

@@ -11,6 +11,7 @@
 
 int standin_mpi(void);
 int standin_program(void);
+int standin_allocator(void);
 
 /* Called with functions of the C library: in the one of the two programs that is built without PIE that makes the loader give
  * everybody an address in the program. */
@@ -60,6 +61,8 @@ static void test_what_is_there_from_the_start(void)
     CHECK(!is_safe(address_in(load("libc.so.6"), "malloc")));
     CHECK(!is_safe(address_in(RTLD_DEFAULT, "dl_iterate_phdr")));
     CHECK(!is_safe(address_in(opened_by_mpi, "standin_alone")));
+    CHECK(!is_safe(address_in(RTLD_DEFAULT, "standin_allocator")));
+    CHECK(!is_safe(address_in(RTLD_DEFAULT, "standin_memory"))); /* which the allocator needs */
     CHECK(!safe_point_holds(0) && !safe_point_holds(UINTPTR_MAX));
     int on_the_stack;
     CHECK(!safe_point_holds((uintptr_t)&on_the_stack));
@@ -80,7 +83,7 @@ static void test_what_is_loaded_later(void)
 
 int main(void)
 {
-    if (!are_taken(malloc, free) || standin_mpi() + standin_program() + (lgamma((double)atoi("3")) > 100) != 5)
+    if (!are_taken(malloc, free) || standin_mpi() + standin_program() + standin_allocator() + (lgamma((double)atoi("3")) > 100) != 7)
         return 1;
     test_what_is_there_from_the_start();
     test_what_is_loaded_later();

@@ -35,6 +35,25 @@ def test_efficiencies_are_those_of_the_report(run: lapscope.Run) -> None:
     assert product == pytest.approx(rows[0]["parallel_efficiency"])
 
 
+def test_efficiencies_are_the_rows_of_the_command(run: lapscope.Run) -> None:
+    csv = lapscope.Command().run("report", run.path, "--efficiency", "--format", "csv").splitlines()
+    table = run.efficiencies()
+    assert csv[0].split(",") == table.column_names
+    assert len(csv) - 1 >= table.num_rows > 0
+
+
+def test_scaling_is_that_of_the_command(path: Path) -> None:
+    table = lapscope.scaling([path, path])
+    rows = table.to_pylist()
+    assert [row["speedup"] for row in rows] == [1.0, 1.0]
+    assert rows[0]["ranks"] > 0 and rows[0]["instructions"] is None
+    assert rows[0]["global_efficiency"] == rows[0]["parallel_efficiency"]
+    csv = lapscope.Command().run("report", path, path, "--format", "csv").splitlines()
+    assert set(csv[0].split(",")) <= set(table.column_names)
+    with pytest.raises(lapscope.RunError, match="one run does not scale"):
+        lapscope.scaling([path])
+
+
 def test_check_answers(path: Path) -> None:
     assert lapscope.check(path, maximum={"exposed": 1.0}, against=[path])["verdict"] == "holds"
     short = lapscope.check([path], minimum={"requests": 1e9})

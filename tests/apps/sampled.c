@@ -1,7 +1,8 @@
 /*
  * sampled SECONDS THREADS: what LAPSCOPE_SAMPLE has to find. Rank 0 computes in three functions while a receive is under way, for
  * parts of the time that it measures itself, by the clock of its own running time; rank 1 sleeps meanwhile. So many threads of
- * OpenMP compute beside it on rank 0, and make no MPI call. Between the windows a fourth function computes. Prints for rank 0:
+ * OpenMP compute beside it on rank 0, and make no MPI call, though with them it is MPI_THREAD_MULTIPLE. Between the windows a
+ * fourth function computes. Prints for rank 0:
  *
  *     FUNCTION SHARE        of what it computed in windows
  *     outside SHARE         of all that it computed, in the fourth function
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 1.0;
     int rank, provided, count = argc > 2 ? atoi(argv[2]) : 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Init_thread(&argc, &argv, count == 0 ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank != 0)
         sleep_meanwhile();

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [python]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -259,14 +259,24 @@ python() {
     for mpi in "${mpis[@]}"; do python3 tests/bench/python.py "$preload" "$mpi"; done
 }
 
-# what LAPSCOPE_SAMPLE costs, and what a test in the line that it names brings
+# what LAPSCOPE_SAMPLE costs
 sample() {
     local mpi
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/paced.$mpi" tests/bench/paced.c; done
-    python3 tests/bench/sampled.py cost "$work" "$preload" ${TURNS:+"$TURNS"}
-    python3 tests/bench/sampled.py gain "$work" "$lapscope" ${TURNS:+"$TURNS"}
+    python3 tests/bench/sampled.py "$work" "$preload" ${TURNS:+"$TURNS"}
 }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample python}"; do
+# advice to test, followed to its end in three programs
+followed() { python3 tests/bench/followed.py "$work/followed" "$lapscope" ${TURNS:+"$TURNS"}; }
+
+# what lapscope tune finds for a Python program, beside tests by hand
+tune() {
+    tests/mpis.sh numpy
+    local python=build/mpi/numpy/bin/python
+    if [ ! -x "$python" ] || ! command -v mpirun.openmpi >/dev/null; then echo "  no NumPy, or no Open MPI"; return; fi
+    python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
+}
+
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune}"; do
     for one in $part; do "$one"; done
 done

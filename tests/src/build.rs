@@ -159,9 +159,21 @@ pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
 /// # Panics
 /// As [`app`].
 pub fn app_with(mpi: &Mpi, app: &str, libraries: &[&str]) -> PathBuf {
+    app_as(mpi, app, app, libraries)
+}
+
+/// [`app`] linked with a library that has this file name: a binary beside that without.
+///
+/// # Panics
+/// As [`app`].
+pub fn app_beside(mpi: &Mpi, app: &str, library: &str) -> PathBuf {
+    app_as(mpi, app, &format!("{app}-{library}"), &[&format!("-l:{library}")])
+}
+
+fn app_as(mpi: &Mpi, app: &str, name: &str, libraries: &[&str]) -> PathBuf {
     let _turn = turn::of_compilers(mpi.name);
     let source = paths::apps().join(format!("{app}.c"));
-    let binary = paths::built(mpi.name).join(app);
+    let binary = paths::built(mpi.name).join(name);
     let mut sources = headers();
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
@@ -296,6 +308,14 @@ pub fn library(mpi: &Mpi, library: &str) -> PathBuf {
         compile_c(mpi.compiler, &source, &binary, &["-shared", "-fPIC"]);
     }
     binary
+}
+
+/// Where the loader finds a library of the system, by the name of its file.
+pub fn installed_library(name: &str) -> Option<PathBuf> {
+    let listed = child::command("/sbin/ldconfig").arg("-p").output().ok()?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let line = listed.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+    line.split_once(" => ").map(|(_, path)| PathBuf::from(path))
 }
 
 /// The program `unknown_program.c` with `unknown_mpi.c` as its MPI, a shared library beside it.

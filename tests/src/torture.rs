@@ -172,11 +172,19 @@ pub struct Run<'a> {
     pub rounds: Option<u32>,
     /// A library preloaded beside lapscope.
     pub library: Option<&'a Path>,
+    /// A library that it is linked with, by the name of its file.
+    pub linked: Option<&'a str>,
 }
 
 impl fmt::Display for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} under {}, ", self.program, self.mpi.name)?;
+        if let Some(library) = self.linked {
+            write!(f, "linked with {library}, ")?;
+        }
+        if let Some(library) = self.library {
+            write!(f, "beside {}, ", library.display())?;
+        }
         match self.mode {
             None => f.write_str("without lapscope"),
             Some(mode) => write!(f, "{mode:?}"),
@@ -189,7 +197,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 
 impl<'a> Run<'a> {
     pub fn new(mpi: &'static Mpi, program: &'a str, mode: Option<Mode>) -> Self {
-        Self { mpi, program, mode, rounds: None, library: None }
+        Self { mpi, program, mode, rounds: None, library: None, linked: None }
     }
 
     #[must_use]
@@ -202,6 +210,21 @@ impl<'a> Run<'a> {
     pub fn beside(mut self, library: &'a Path) -> Self {
         self.library = Some(library);
         self
+    }
+
+    #[must_use]
+    pub fn linked_with(mut self, library: &'a str) -> Self {
+        self.linked = Some(library);
+        self
+    }
+
+    /// As [`built`].
+    fn binary(&self) -> Option<PathBuf> {
+        let app = format!("torture/{}", self.program);
+        match self.linked {
+            Some(library) => Some(build::app_beside(self.mpi, &app, library)),
+            None => built(self.mpi, self.program),
+        }
     }
 
     fn job(&self, binary: &Path, place: &'a Path) -> Job<'a> {
@@ -228,9 +251,9 @@ impl<'a> Run<'a> {
     /// # Panics
     /// When it fails.
     pub fn bare(&self) -> Option<Outcome> {
-        let binary = built(self.mpi, self.program)?;
+        let binary = self.binary()?;
         let place = place();
-        let run = Run { mode: None, library: self.library, ..*self };
+        let run = Run { mode: None, ..*self };
         let bare = run.job(&binary, place.path()).run();
         assert_eq!(bare.code, 0, "{run}: {}{}", bare.stdout, bare.stderr);
         Some(bare)
@@ -244,7 +267,7 @@ impl<'a> Run<'a> {
     /// # Panics
     /// When it cannot be built or started.
     pub fn check(&self, bare: &Outcome) -> Result<Injected, String> {
-        let Some(binary) = built(self.mpi, self.program) else { return Ok(Injected::default()) };
+        let Some(binary) = self.binary() else { return Ok(Injected::default()) };
         let place =
             tempfile::Builder::new().prefix("lapscope-torture-").tempdir().expect("a directory");
         let job = self.job(&binary, place.path());

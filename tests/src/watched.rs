@@ -1,6 +1,7 @@
 //! Jobs that are looked at while they run, many of which would never end: `tests/apps/hang`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -69,6 +70,15 @@ impl Watched {
     pub fn start(job: &Job<'_>) -> Self {
         let (launcher, output) = job.start();
         Self { launcher, output, run: job.run_directory(), status: None }
+    }
+
+    /// `lapscope hang --format json` of its processes, from outside.
+    ///
+    /// # Errors
+    /// As [`diagnosis`].
+    pub fn stacks(&self, interval: &str) -> Result<Value, String> {
+        let pids: Vec<String> = processes(&self.run).iter().map(i32::to_string).collect();
+        asked(&["--interval", interval, "--pid", &pids.join(",")])
     }
 
     /// What it has printed on standard error so far.
@@ -171,8 +181,12 @@ impl Drop for Watched {
 /// # Panics
 /// When it cannot be started.
 pub fn diagnosis(run: &Path, interval: f64) -> Result<Value, String> {
+    asked(&[OsStr::new("--interval"), interval.to_string().as_ref(), run.as_ref()])
+}
+
+fn asked<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Value, String> {
     let mut command = within(120, paths::lapscope());
-    command.args(["hang", "--format", "json", "--interval", &interval.to_string()]).arg(run);
+    command.args(["hang", "--format", "json"]).args(arguments);
     let output = command.output().expect("lapscope runs");
     let said = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).map_err(|error| {

@@ -80,6 +80,7 @@ fn options_change_no_row() {
         ("LAPSCOPE_TEST_CLOCK", "0:-3000000:40,1:7000000:-90"),
         ("LAPSCOPE_CALLPATH", "off"),
         ("LAPSCOPE_CALLPATH_DEPTH", "1"),
+        ("LAPSCOPE_SAMPLE", "10000"),
         ("LAPSCOPE_SPOOL_DIR", spools),
     ];
     for (number, option) in options.into_iter().enumerate() {

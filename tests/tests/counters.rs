@@ -66,6 +66,15 @@ fn check_values(database: &rusqlite::Connection, number: u32) {
     assert_eq!(rows::value(database, of_thread), "1");
 }
 
+/// Outside of MPI in the whole run: 10 + 100 × i + 7 + 50000 in round i of three. Then another thread starts to count, and for PAPI an
+/// event of the program's own, which is no thread's, begins anew: it goes back by that and the 1000 within MPI of each round.
+fn check_sum(database: &rusqlite::Connection, number: u32) {
+    let outside = 3 * 50_017 + 600;
+    let sums = "SELECT group_concat(number || ' ' || outside) FROM counter_sum";
+    let expected = format!("{number} {}", outside - (outside + 3 * 1000));
+    assert_eq!(rows::value(database, sums), expected);
+}
+
 fn databases(run: &Path) -> Vec<rusqlite::Connection> {
     let databases: Vec<_> = rows::databases(run).iter().map(|path| rows::open(path)).collect();
     assert_eq!(databases.len(), 2, "{:?}", rows::files(run));
@@ -101,6 +110,7 @@ fn values_are_exact_and_an_event_that_is_missing_is_named() {
                 "0"
             );
             check_values(&database, 1);
+            check_sum(&database, 1);
         }
     }
 }

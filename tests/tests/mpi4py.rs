@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use lapscope_tests::answer::{ask, number, policy_rule, rows, text};
-use lapscope_tests::differential::check_script;
+use lapscope_tests::differential::{check_script, outcome_differences};
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::suite::{self, Selection};
@@ -115,6 +115,24 @@ fn check_lines(python: &str, mpi: &Mpi) {
 fn lines_of_python() {
     for (python, mpi) in share!(mpi::of_each_python()) {
         check_lines(&python, mpi);
+    }
+}
+
+/// Frames of every kind, code that dies, threads, forks: nothing of what a program does changes.
+#[test]
+fn whatever_programs_do() {
+    for (python, mpi) in share!(mpi::of_each_python()) {
+        let run = |form| {
+            let place = place();
+            let job = Job::new(mpi, 2, paths::python(&python), form, place.path())
+                .args([paths::apps().join("python_strange.py")])
+                .env("MPI4PY_MPIABI", mpi.abi);
+            job.run()
+        };
+        let (bare, with) = (run(Form::Bare), run(Form::Preload));
+        assert_eq!((bare.code, &bare.stdout[..]), (0, "passed\n"), "{python}: {bare:?}");
+        let differences = outcome_differences(&bare, &with);
+        assert!(differences.is_empty(), "{python} under {}: {differences:?}", mpi.name);
     }
 }
 

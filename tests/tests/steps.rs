@@ -50,6 +50,10 @@ fn check_once(mpi: &Mpi, marks: &str) {
     let one = report(&job.run_directory(), &["--step", "7"]);
     assert_eq!(one["totals"]["run_ns"], rows(steps, "rows")[6]["duration_ns"], "{marks}");
     assert_eq!((&one["totals"]["requests"], &one["stretch"]["steps"]), (&4.into(), &STEPS.into()));
+    let text = lapscope(
+        ["report", "--step", "7"].map(Path::new).into_iter().chain([&*job.run_directory()]),
+    );
+    assert!(text.contains("Step 7 takes ") && !text.contains("typical step"), "{text}");
     let loop_alone = report(&job.run_directory(), &["--step", "1-40"]);
     assert_eq!(loop_alone["totals"]["requests"], 4 * STEPS, "{marks}: not the one before the loop");
     timeline(&job.run_directory(), &place.path().join("timeline.json"), marks);

@@ -11,7 +11,8 @@ use lapscope_show::format::Format;
 /// What everybody is waiting for: who is where, who waits for whom, and whether it is a deadlock.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It looks twice at a job that runs, and neither stops nor disturbs it; at one that has ended it looks once, at what its ranks
+It looks twice at a job that runs, and neither stops nor disturbs it (of a job that nobody records, threads on a processor are
+stopped for a millisecond); at one that has ended it looks once, at what its ranks
 were in when they were killed. `docs/hang.md` explains each verdict. What may be otherwise is said with a perhaps.
 
 Examples:
@@ -20,11 +21,25 @@ Examples:
   lapscope hang --html hang.html        with the circle drawn, as a page for the browser
   lapscope hang --launch 'ssh node7' --launch 'ssh node8'
                                         with what only these nodes can see
+  lapscope hang --command heat          of a job that was started without lapscope: where each rank is
   lapscope hang --pending runs/a        of a run that hung or crashed: each request and call that had not ended
   lapscope hang --format json | jq -r .verdict.sentence")]
 pub struct HangArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
+
+    /// Processes of a job that nobody records, by number: their stacks are read from outside
+    #[arg(long, value_name = "PID", value_delimiter = ',', num_args = 1..,
+          conflicts_with_all = ["run", "pending", "html", "launch"])]
+    pub pid: Vec<i64>,
+
+    /// The same for all ranks on this machine that run this program or script
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["run", "pending", "html", "launch", "pid"])]
+    pub command: Option<String>,
+
+    /// The same for those of a job of Slurm
+    #[arg(long, value_name = "JOB_ID", conflicts_with_all = ["run", "pending", "html", "launch", "pid", "command"])]
+    pub job: Option<String>,
 
     /// Between the two looks, in seconds
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = units::interval)]

@@ -32,7 +32,7 @@ pub fn parse() -> Cli {
     let parsed =
         command(columns()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| {
-        if let Some(text) = option_of_a_launcher(&error) {
+        if let Some(text) = option_of_a_launcher(&error).or_else(|| what_is_missing(&error)) {
             usage_error(&text);
         }
         let text = match program_in_place_of_command(&error) {
@@ -84,6 +84,46 @@ fn option_of_a_launcher(error: &clap::Error) -> Option<String> {
         let line = line.join(" ");
         format!("{typed} is an option of a launcher; to record what one starts: lapscope {command} -- mpirun {line}")
     })
+}
+
+/// What a command or an option needs that was not typed, with an example from its help.
+fn what_is_missing(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let (command, path) = typed_command();
+    match (error.kind(), error.get(ContextKind::InvalidArg)?) {
+        (ErrorKind::MissingRequiredArgument, ContextValue::Strings(needed)) => {
+            let help = command.get_after_help()?.to_string();
+            let begin = format!("{path} ");
+            let example =
+                help.lines().map(str::trim_start).find(|line| line.starts_with(&begin))?;
+            let example = example.split("  ").next().unwrap_or(example);
+            Some(format!("{path} needs {}, as in: {example}", needed.join(" and ")))
+        }
+        (ErrorKind::InvalidValue, ContextValue::String(option)) if lacks_value(error) => {
+            let name = option.trim_start_matches('-').split([' ', '=']).next()?;
+            let option_of = |it: &&clap::Arg| it.get_long() == Some(name);
+            let help = command.get_arguments().find(option_of)?.get_help()?;
+            Some(format!("{option} needs a value: {help}"))
+        }
+        _ => None,
+    }
+}
+
+fn lacks_value(error: &clap::Error) -> bool {
+    use clap::error::{ContextKind, ContextValue};
+    let value = error.get(ContextKind::InvalidValue);
+    matches!(value, Some(ContextValue::String(value)) if value.is_empty())
+}
+
+/// The command whose arguments are on the command line, and how it is typed: `lapscope export goal`.
+fn typed_command() -> (Command, String) {
+    let (mut command, mut path) = (Cli::command(), "lapscope".to_owned());
+    for word in std::env::args().skip(1) {
+        let Some(found) = command.find_subcommand(&word).cloned() else { break };
+        path = format!("{path} {}", found.get_name());
+        command = found;
+    }
+    (command, path)
 }
 
 /// The help of lapscope, or of the command `topic`; `None`: there is no such command.

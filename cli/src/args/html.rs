@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{RanksArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs};
+use super::{RanksArgs, ReferenceArgs, ResourceArgs, ScalingChoice, StretchArgs, WrapperArgs};
 use lapscope_data::model::RankList;
 
 /// Call sites that have a row of their own where nobody asks for more.
@@ -21,6 +21,7 @@ Examples:
   lapscope html --sources .             with the lines around each call, of sources in this directory
   lapscope html runs/a -o a.html
   lapscope html runs/a runs/b           what changed from a to b, and where
+  lapscope html runs/p2 runs/p4 runs/p8 -o scaling.html
   lapscope run --html -- mpirun -n 4 ./app input.dat")]
 pub struct HtmlArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -29,6 +30,14 @@ pub struct HtmlArgs {
     /// Another run: the page is of what changed from the first to this one
     #[arg(conflicts_with_all = ["lists", "sources"])]
     pub run_b: Option<PathBuf>,
+
+    /// Further runs: the page is of how the program scales with its ranks
+    #[arg(value_name = "RUN", conflicts_with_all = ["lists", "sources"])]
+    pub further: Vec<PathBuf>,
+
+    /// With further runs: whether these share out the same work, or each rank has as much
+    #[arg(long, value_enum, default_value_t, requires = "further")]
+    pub scaling: ScalingChoice,
 
     /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here, or both names]
     #[arg(long, short, value_name = "FILE")]

@@ -9,7 +9,7 @@ use clap::Args;
 use super::{units, WrapperArgs};
 use lapscope_launch::run::environment::assignment;
 use lapscope_launch::run::Mode;
-use lapscope_launch::tune::document::Variable;
+use lapscope_launch::tune::variable::Variable;
 use lapscope_show::format::Format;
 
 /// Find out whether settings of the MPI or injected tests make a program faster, which, and by how much.

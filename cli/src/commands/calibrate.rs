@@ -48,8 +48,8 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     let hosts = hosts.join(", ");
     if let Some(share) = calibration::lacked_processors(calibration.times.processor_share) {
         say!(
-            "its ranks had a processor for only {} of the time in which they could have run: it is used where --reference names \
-             it alone; calibrate again with a processor for each rank",
+            "no report uses it, unless --reference names the file: its ranks had a processor for only {} of the time in which they \
+             could have run; calibrate again with a processor for each rank and nothing else running there",
             percent(share)
         );
     } else if args.output.is_none() {

@@ -9,6 +9,7 @@ use toml::{Table, Value};
 
 use super::open_run;
 use crate::args::check::{share, value_of, CheckArgs};
+use lapscope_data::files::cannot_write;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_report::check::{
@@ -38,6 +39,9 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode> {
         }
     };
     let verdict = check.verdict;
+    if args.format.is_table() {
+        check.notes.iter().for_each(|note| say!("{note}"));
+    }
     format::print(&mut CheckOutput(check), args.format)?;
     Ok(match verdict {
         Verdict::Holds => ExitCode::SUCCESS,
@@ -67,6 +71,10 @@ fn check(args: &CheckArgs) -> Result<Option<Check>> {
         limit.name.check(&runs[0].report).map_err(anyhow::Error::msg)?;
     }
     if let Some(path) = &args.write_baseline {
+        let earlier = std::fs::read_to_string(path).unwrap_or_default();
+        if path.exists() && read_baseline(&earlier).is_none() {
+            bail!("{} is there and no baseline of lapscope: it is left alone", path.display());
+        }
         write_file(path, &write_baseline(&runs))?;
     }
     if !is_asked {
@@ -85,7 +93,7 @@ fn check(args: &CheckArgs) -> Result<Option<Check>> {
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+    std::fs::write(path, text).map_err(|error| cannot_write(path, error))
 }
 
 /// Runs, and those that baselines have.
@@ -119,7 +127,8 @@ fn read_limits(path: &Path, limits: &mut Vec<Limit>, tolerance: &mut f64) -> Res
     for (key, value) in &table {
         match (key.as_str(), value) {
             ("tolerance", value) => {
-                *tolerance = share(&plain(value)?).map_err(anyhow::Error::msg)?;
+                let read = plain(value).and_then(|text| share(&text).map_err(anyhow::Error::msg));
+                *tolerance = read.context("tolerance")?;
             }
             ("max" | "min", Value::Table(entries)) => {
                 add_limits(entries, "", key == "max", limits)?
@@ -138,8 +147,10 @@ fn add_limits(entries: &Table, name: &str, is_max: bool, limits: &mut Vec<Limit>
             add_limits(entries, &name, is_max, limits)?;
             continue;
         }
+        let read = plain(value);
         let name = Name::new(&name);
-        let value = value_of(&name, &plain(value)?).map_err(anyhow::Error::msg)?;
+        let read = read.and_then(|text| value_of(&name, &text).map_err(anyhow::Error::msg));
+        let value = read.with_context(|| name.asked.clone())?;
         limits.push(Limit { name, is_max, value });
     }
     Ok(())

@@ -18,6 +18,7 @@ use crate::args::{
 };
 #[cfg(not(feature = "parquet"))]
 use crate::commands::left_out;
+use lapscope_data::files::{cannot_write, way_out};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
@@ -78,10 +79,11 @@ fn export_goal(args: &ExportGoalArgs) -> Result<()> {
             written
         }
         Some(path) => {
-            let name = || path.display().to_string();
-            let mut out = BufWriter::new(File::create(path).with_context(name)?);
-            let written = goal::write(&trace, unit, &mut out).with_context(name)?;
-            out.flush().with_context(name)?;
+            let file = File::create(path).map_err(|error| cannot_write(path, error))?;
+            let mut out = BufWriter::new(file);
+            let written = goal::write(&trace, unit, &mut out);
+            let written = written.map_err(|error| cannot_write(path, error))?;
+            out.flush().map_err(|error| cannot_write(path, error))?;
             written
         }
     };
@@ -182,17 +184,10 @@ fn one(all: &[LogGps], between: Option<Between>) -> Result<&LogGps> {
     }
 }
 
-/// What to do when the disk is full. What was written is gone again by then.
+/// With what to do about it, where that is known. What was written is gone again by then.
 fn with_cure(error: Error, wanted: &Path) -> Error {
-    const FULL: [i32; 3] = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG];
-    let code = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error)
-    };
-    if !error.chain().filter_map(code).any(|code| FULL.contains(&code)) {
-        return error;
+    match way_out(&error, wanted) {
+        Some(way) => error.context(format!("{} was not made: {way}", wanted.display())),
+        None => error,
     }
-    error.context(format!(
-        "{} was not made: make room, or name a place on another disk",
-        wanted.display()
-    ))
 }

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use serde::Serialize;
 
-use super::{html as pages, pending};
+use super::{hint_at_newer, html as pages, pending};
 use crate::args::{usage_error, HangArgs};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
@@ -22,6 +22,7 @@ use lapscope_show::format::{self, warn, Document};
 use lapscope_show::html;
 use lapscope_show::render;
 use lapscope_watch::hang::{diagnose, Diagnosis};
+use lapscope_watch::stacks::{self, Processes, StackDiagnosis, Wanted};
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]
@@ -46,7 +47,11 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     if args.format.is_table() || !args.ranks.chosen().is_empty() {
         usage_error("tables and --ranks belong to lapscope hang --pending");
     }
+    if let Some(wanted) = wanted(args) {
+        return run_from_outside(args, &wanted);
+    }
     let root = find_run(args.run.as_deref()).map_err(not_there)?;
+    hint_at_newer(args.run.as_deref());
     if let Some(path) = &args.html {
         pages::check(path)?;
     }
@@ -69,6 +74,65 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     }
     format::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Stacks of processes that nobody records.
+#[derive(Serialize)]
+struct StackOutput {
+    json_version: u32,
+    #[serde(flatten)]
+    found: StackDiagnosis,
+    #[serde(skip)]
+    listed: Option<RankList>,
+}
+
+fn wanted(args: &HangArgs) -> Option<Wanted> {
+    match (args.pid.is_empty(), &args.command, &args.job) {
+        (false, ..) => Some(Wanted::Pids(args.pid.clone())),
+        (_, Some(name), _) => Some(Wanted::Command(name.clone())),
+        (_, _, Some(job)) => Some(Wanted::Job(job.clone())),
+        _ => None,
+    }
+}
+
+fn run_from_outside(args: &HangArgs, wanted: &Wanted) -> Result<ExitCode> {
+    let processes = Processes::find(wanted);
+    if processes.found.is_empty() {
+        bail!("{}", nobody(wanted, &processes));
+    }
+    let found = stacks::diagnose(&processes, args.interval);
+    let listed = args.ranked.listed.clone();
+    format::print(&mut StackOutput { json_version: JSON_VERSION, found, listed }, args.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn nobody(wanted: &Wanted, processes: &Processes) -> String {
+    let what = match wanted {
+        Wanted::Pids(pids) => {
+            let pids: Vec<String> = pids.iter().map(i64::to_string).collect();
+            format!("there is no process {} on this machine that may be looked at", pids.join(", "))
+        }
+        Wanted::Command(name) => {
+            format!("no rank of an MPI job on this machine runs {name}: name the program's file, or its processes by --pid")
+        }
+        Wanted::Job(job) => format!("no rank of job {job} is on this machine: ask on its nodes"),
+    };
+    match processes.forbidden {
+        0 => what,
+        count => {
+            format!("{what}; {count} processes are of other users: ask as their user, or as root")
+        }
+    }
+}
+
+impl Document for StackOutput {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::stacks::write(out, &self.found, self.listed.as_ref(), style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
 }
 
 /// Where there is no run: whether a job may hang before there is one.

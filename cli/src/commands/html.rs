@@ -10,8 +10,9 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use super::open_run;
+use super::{open_run, scaling};
 use crate::args::{HtmlArgs, LISTED_SITES};
+use lapscope_data::files::cannot_write;
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::bytes;
@@ -25,6 +26,9 @@ use lapscope_show::html::{self, PageChoice, Sources};
 /// # Errors
 /// There is no run here, no file of it can be read, or the page cannot be written.
 pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
+    if let Some(first) = args.run.as_deref().filter(|_| !args.further.is_empty()) {
+        return write_scaling(args, first);
+    }
     if let Some((a, b)) = args.run.as_deref().zip(args.run_b.as_deref()) {
         return compare::run(args, a, b);
     }
@@ -38,6 +42,20 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
         shown: TimelineChoice { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };
     make(&mut open, &path, asked)?;
+    if args.open {
+        show(&path)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of more than two runs.
+fn write_scaling(args: &HtmlArgs, first: &Path) -> Result<ExitCode> {
+    let path = args.output.clone().unwrap_or_else(|| "scaling.html".into());
+    check(&path)?;
+    let runs = args.run_b.iter().chain(&args.further).map(PathBuf::as_path);
+    let how = (&args.times, &args.wrappers, &args.resources);
+    let scaling = scaling::read(std::iter::once(first).chain(runs), args.scaling.into(), how)?;
+    write(&path, &html::scaling::page(&scaling)?)?;
     if args.open {
         show(&path)?;
     }
@@ -114,14 +132,14 @@ pub(super) fn write(path: &Path, page: &str) -> Result<()> {
     let shown = path.display();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    let failed = || format!("cannot write {shown}");
     let mut beside = tempfile::Builder::new()
         .prefix(".lapscope-")
         .permissions(std::fs::Permissions::from_mode(0o666)) // less what the user's mask takes away
         .tempfile_in(directory)
-        .with_context(failed)?;
-    beside.write_all(page.as_bytes()).and_then(|()| beside.flush()).with_context(failed)?;
-    beside.persist(path).map_err(|error| error.error).with_context(failed)?;
+        .map_err(|error| cannot_write(path, error))?;
+    let written = beside.write_all(page.as_bytes()).and_then(|()| beside.flush());
+    written.map_err(|error| cannot_write(path, error))?;
+    beside.persist(path).map_err(|error| cannot_write(path, error.error))?;
     say!("{shown}: {}", bytes(page.len() as u64));
     Ok(())
 }

@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use crate::args::{ReferenceArgs, ResourceArgs, WrapperArgs};
+use lapscope_data::db::newer_sibling;
+use lapscope_data::say;
+use lapscope_data::text::shell;
 use lapscope_report::pipeline::OpenRun;
 
 pub mod bench;
@@ -28,6 +31,7 @@ pub mod recover;
 pub mod report;
 pub mod requests;
 pub mod run;
+pub mod scaling;
 pub mod sites;
 pub mod sql;
 pub mod thresholds;
@@ -44,6 +48,17 @@ pub fn left_out(command: &str) -> anyhow::Error {
     )
 }
 
+/// Says which run is newer than one that was named: a launch into a directory with a run writes beside it.
+pub fn hint_at_newer(named: Option<&Path>) {
+    if let Some(newer) = named.and_then(newer_sibling) {
+        say!(
+            "{} is a newer run of that name: lapscope report {}",
+            newer.display(),
+            shell::quote(&newer)
+        );
+    }
+}
+
 /// Opens a run as the arguments of commands that analyse one say.
 ///
 /// # Errors
@@ -55,6 +70,7 @@ pub fn open_run(
     resources: &ResourceArgs,
 ) -> anyhow::Result<OpenRun> {
     let mut open = OpenRun::open(run)?;
+    hint_at_newer(run);
     open.resources = resources.resources();
     open.reference.clone_from(&times.reference);
     open.find_wrappers(&wrappers.names)?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::{hint_at_newer, scaling};
 use crate::args::{ReportArgs, REPORTED_SITES};
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
@@ -26,13 +27,21 @@ use lapscope_trace::problem::Problem;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    if let Some(run) = args.read.run.as_deref().filter(|_| !args.further.is_empty()) {
+        let runs = std::iter::once(run).chain(args.further.iter().map(PathBuf::as_path));
+        let how = (&args.times, &args.wrappers, &args.resources);
+        let mut scaling = scaling::read(runs, args.scaling.into(), how)?;
+        if args.read.format.is_table() {
+            scaling.notes.iter().for_each(|note| say!("{note}"));
+        }
+        format::print(&mut scaling, args.read.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut open = match OpenRun::open(args.read.run.as_deref()) {
         Ok(open) => open,
         Err(error) => return report_pages(args, error),
     };
-    if let Some(newer) = args.read.run.as_deref().and_then(newer_of_that_name) {
-        say!("{} is a newer run of that name", newer.display());
-    }
+    hint_at_newer(args.read.run.as_deref());
     open.resources = args.resources.resources();
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
@@ -40,6 +49,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let top = args.read.format.top(args.top, REPORTED_SITES);
     let options = ReportOptions { top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks.chosen(), options)?;
+    if args.efficiency {
+        format::print(&mut EfficiencyOutput(report), args.read.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     format::print(
         &mut ReportOutput {
             report,
@@ -48,13 +61,6 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         args.read.format,
     )?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The last run that was recorded into this directory's name when it was there already: `runs/a-3` of `runs/a`.
-fn newer_of_that_name(run: &Path) -> Option<PathBuf> {
-    let name = run.file_name()?.to_str()?;
-    let later = (2..).map(|number| run.with_file_name(format!("{name}-{number}")));
-    later.take_while(|path| path.is_dir()).last()
 }
 
 /// What `LAPSCOPE_INJECT=auto` decided is all that there is of a run with `LAPSCOPE_RECORD=off`.
@@ -111,6 +117,27 @@ impl Document for ReportOutput {
 
     fn problems(&self) -> &[Problem] {
         &self.report.problems
+    }
+}
+
+/// `--efficiency`. Its JSON is the report.
+struct EfficiencyOutput(Report);
+
+impl Document for EfficiencyOutput {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::efficiency::write(out, &self.0, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(&self.0, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::efficiency::columns(), &render::efficiency::rows(&self.0))?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.0.problems
     }
 }
 

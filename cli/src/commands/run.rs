@@ -253,7 +253,13 @@ fn around_launcher(
     if disabled && runs.is_empty() {
         return Ok(code.into());
     }
-    if let Err(error) = conclude(&runs, args, print, quiet, converts) {
+    if let Some(beside) = outcome::beside(&directory, &runs).filter(|_| !quiet) {
+        say!("{beside}");
+    }
+    if runs.is_empty() {
+        no_data(args, &directory);
+    }
+    if let Err(error) = conclude(&runs, print, quiet, converts) {
         say!("{error:#}"); // the exit code stays the program's
     }
     Ok(code.into())
@@ -270,14 +276,10 @@ fn is_off(value: &OsStr) -> bool {
 /// Recovers what killed ranks left, says what there is and what to type next.
 fn conclude(
     runs: &[RunDirectory],
-    args: &RunArgs,
     print: Option<Print<'_>>,
     quiet: bool,
     converts: bool,
 ) -> anyhow::Result<()> {
-    if runs.is_empty() {
-        no_data(args);
-    }
     for run in runs {
         if !converts && print.is_none() {
             if !quiet {
@@ -299,10 +301,24 @@ fn conclude(
     Ok(())
 }
 
-fn no_data(args: &RunArgs) {
+/// Why there can be no such directory; `None`: there is one, or could be.
+fn cannot_be_made(directory: &Path) -> Option<io::Error> {
+    let is_there = directory.is_dir();
+    let made = std::fs::create_dir_all(directory);
+    if made.is_ok() && !is_there {
+        drop(std::fs::remove_dir(directory));
+    }
+    made.err()
+}
+
+fn no_data(args: &RunArgs, directory: &Path) {
     if container::engine(&args.command).is_some() {
         say!("nothing was recorded: the container has an older glibc than 2.17 or musl, or an MPI for which there is no \
               recorder, or its user may not write to the run directory; to find out, in the container: lapscope doctor");
+        return;
+    }
+    if let Some(error) = cannot_be_made(directory) {
+        say!("nothing was recorded: the run directory {} cannot be made ({error}): name another with --dir", directory.display());
         return;
     }
     let obstacle = inspected(&args.command).and_then(|program| program.obstacle());

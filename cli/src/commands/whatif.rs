@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::args::{usage_error, WhatIfArgs};
-use lapscope_data::files::read_short_text;
+use lapscope_data::files::{cannot_write, read_short_text};
 use lapscope_data::say;
 use lapscope_data::text::visible::visible;
 use lapscope_predict::replay::scenario::Scenario;
@@ -109,7 +109,7 @@ fn draw(answer: &WhatIf, path: &Path, kind: FigureKind) -> Result<()> {
         FigureKind::Svg => sweep::figure(answer),
         FigureKind::Html => render::whatif::page(answer),
     };
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    fs::write(path, text).map_err(|error| cannot_write(path, error))?;
     say!("figure in {}", visible(&path.to_string_lossy()));
     Ok(())
 }

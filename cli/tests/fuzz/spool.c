@@ -19,6 +19,7 @@ static void define(struct spool_builder *b, chunk_at chunk)
     build_meta(b, chunk, "option.LAPSCOPE_INJECT", "timer\tenvironment");
     build_meta(b, chunk, "environment.OMPI_MCA_btl", "tcp,self");
     build_meta(b, chunk, "counter.0", "PAPI_TOT_INS\t\t\tInstructions");
+    build_meta(b, chunk, "counted.0", "4711");
     build_meta(b, chunk, "copied_sends", "\t100000000\t1048576\t7\t700000\t3\t2\t1\t262144\t1\t0");
     build_meta(b, chunk, "injector", "timer\t\tperf\t100000000\t250\t900\t40\t5000");
     build_thread(b, chunk, 0, 10);

@@ -16,7 +16,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 const WRITTEN: [&str; 4] = ["all.db", "run.perfetto-trace", "run.json", "page.html"];
 
 /// `recover` last: it takes the spool away that the others would recover. `merge` writes beside the run.
-pub fn commands() -> [&'static [&'static str]; 20] {
+pub fn commands() -> [&'static [&'static str]; 22] {
     [
         &["report", "lapscope-1", "--format", "json"],
         &["overlap", "lapscope-1"],
@@ -24,6 +24,8 @@ pub fn commands() -> [&'static [&'static str]; 20] {
         &["reach", "lapscope-1", "--format", "json"],
         &["whatif", "lapscope-1", "--format", "json"],
         &["diff", "lapscope-1", "lapscope-1"],
+        &["check", "lapscope-1", "--against", "lapscope-1", "--max", "requests=1000000"],
+        &["report", "lapscope-1", "lapscope-1"],
         &["sites", "lapscope-1", "--format", "json"],
         &["requests", "lapscope-1", "--top", "0", "--format", "json"],
         &["requests", "lapscope-1"],

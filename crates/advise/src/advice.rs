@@ -10,6 +10,7 @@ mod gather;
 mod headline;
 mod judge;
 mod merge;
+mod order;
 mod profile;
 mod reach;
 mod serial;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::efficiency::Bounds;
 use lapscope_measure::overlap::sums::is_vague;
 use lapscope_measure::progress::MovedShare;
 use lapscope_measure::reach::document::Reach;
@@ -28,10 +30,12 @@ use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_measure::uneven::UnevenPattern;
 use lapscope_predict::whatif::uneven::UnevenWorks;
 use lapscope_trace::samples::RunSamples;
+use lapscope_trace::stats::Interval;
 use lapscope_trace::Locality;
 
 pub use chain::Doing;
 pub use gather::{Gathered, Gatherer};
+pub use order::first_to_do;
 pub use profile::{line_in_words, ComputesAdvice};
 pub use uneven::UnevenAdvice;
 
@@ -102,7 +106,7 @@ impl Replayed {
             _ => None,
         }?;
         let error = self.error;
-        Some(Replay { gain, is_gain: gain > least_gain(error), of_region: false, error })
+        Some(Replay { gain, is_gain: gain > least_gain(error), of_region: false, error, part: 1.0 })
     }
 
     /// Of ranks that compute equally long in all and not in each region, even work there alone gains, and that of all ranks nothing.
@@ -110,7 +114,7 @@ impl Replayed {
         let of_region = uneven.and_then(|uneven| {
             let gain = uneven.gain.filter(|&gain| all.map_or(true, |all| gain > all.gain))?;
             let is_gain = gain > least_gain(self.error);
-            Some(Replay { gain, is_gain, of_region: true, error: self.error })
+            Some(Replay { gain, is_gain, of_region: true, error: self.error, part: 1.0 })
         });
         of_region.or(all)
     }
@@ -136,6 +140,8 @@ pub struct Replay {
     /// Of even work in the region of [`Advice::uneven`] alone, which gains more than that of whole ranks.
     pub of_region: bool,
     pub error: f64,
+    /// Of the time at stake with this cure, the part that this advice is about.
+    pub part: f64,
 }
 
 /// A gain of less is none.
@@ -231,6 +237,10 @@ pub struct Advice {
     pub threaded: bool,
     /// The run replayed with this cure; `None`: not known.
     pub replay: Option<Replay>,
+    /// What following it may save, as a share of the run time.
+    pub predicted: Bounds,
+    /// What following it saved, as a share of the run time; `None`: nobody has measured that.
+    pub verified: Option<Interval>,
     /// Where the program computes between the calls that it says to test between, of this advice or of `or_test`; `None`: not
     /// known.
     pub computes: Option<ComputesAdvice>,
@@ -275,24 +285,26 @@ impl Advice {
         }
     }
 
-    /// Of the run time, the most that there is to win: of what is at stake no more than a replay gains; of even work also more,
-    /// as whoever waits for a rank may be waited for.
-    pub fn win_at_most(&self) -> f64 {
-        match (self.cure, self.replay) {
-            // the replay changes all work of a rank alike; more may be won where it is uneven in one place
-            (Cure::PartnerLate, Some(replay)) => self.share_at_most().max(replay.gain),
-            (_, Some(replay)) => self.share_at_most().min(replay.gain.max(0.0) + replay.error),
-            (_, None) => self.share_at_most(),
-        }
+    /// Follows from the rest of it. What was waited for may be waited for elsewhere, so the least is nothing.
+    pub fn predict(&mut self) {
+        let most =
+            if self.helps || self.cure == Cure::PartnerLate { self.win_at_most() } else { 0.0 };
+        self.predicted = Bounds { low: 0.0, high: most.clamp(0.0, 1.0) };
     }
 
-    /// What lists are in the order of: the time, or what even work gains where that is more.
-    fn at_stake(&self) -> Nanos {
+    /// Of the run time, the most that there is to win. A replay gains less than is at stake where waits move to other calls, and
+    /// more where other ranks wait for those that wait here.
+    pub fn win_at_most(&self) -> f64 {
+        let stake = self.share_at_most();
         match (self.cure, self.replay) {
-            (Cure::PartnerLate, Some(replay)) if self.share > 0.0 && replay.gain > self.share => {
-                Nanos((self.time_ns.0 as f64 * replay.gain / self.share) as i64)
+            // the replay changes all work of a rank alike; more may be won where it is uneven in one place
+            (Cure::PartnerLate, Some(replay)) => stake.max(replay.gain),
+            // more than is at stake by more than the replay is off
+            (_, Some(replay)) if replay.gain * replay.part > stake + replay.error => {
+                replay.gain * replay.part
             }
-            _ => self.time_ns,
+            (_, Some(replay)) => stake.min(replay.gain.max(0.0) + replay.error),
+            (_, None) => stake,
         }
     }
 
@@ -306,6 +318,15 @@ impl Advice {
         self.cure == Cure::PartnerLate
             && self.uneven.is_none()
             && self.replay.is_some_and(|replay| !replay.is_gain && would_show(replay))
+    }
+
+    /// Whether it is about the transfers of calls that block: as non-blocking ones they could overlap, if there is work that does not
+    /// need their data, which nobody can see.
+    pub fn is_blocking_transfer(&self) -> bool {
+        let evidence = &self.evidence;
+        self.cure == Cure::NothingToHideBehind
+            && evidence.mean_compute_ns.is_none()
+            && evidence.max_bytes > 0
     }
 
     /// Whether it says that ranks come late from more work than others have.
@@ -333,6 +354,12 @@ impl Advice {
         let or_copy = self.or_copy.iter().map(|other| other.sentence.as_str());
         let computes = self.computes.iter().map(|computes| computes.sentence.as_str());
         uneven.chain(or_test).chain(computes).chain(or_copy)
+    }
+
+    /// Whether what it changes are lines of Python.
+    pub fn is_in_python(&self) -> bool {
+        let first = self.change.first().unwrap_or(&self.waiting);
+        first.site.as_ref().is_some_and(FrameName::is_python)
     }
 
     /// Whether tests, which can be injected, are the cure or would do as well.
@@ -378,7 +405,7 @@ impl CallSite {
 }
 
 /// The numbers that a piece of advice follows from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AdviceEvidence {
     /// Calls that waited, blocked or posted.
     pub calls: u64,

@@ -160,7 +160,8 @@ pub fn snippet(advice: &Advice) -> Option<Snippet> {
     let last = advice.change.last().unwrap_or(&advice.waiting);
     let interval = interval(advice.evidence.mean_reference_ns);
     let place = |it: &CallSite| place(&it.call, it.site.as_ref());
-    let line = advice.computes.as_ref().and_then(|computes| computes.found.lines.first());
+    let lines = advice.computes.as_ref().filter(|_| !advice.is_in_python());
+    let line = lines.and_then(|computes| computes.found.lines.first());
     let line = line.map(|line| {
         format!("{}: {} of that computation", line_in_words(line), percent(line.share))
     });
@@ -191,7 +192,7 @@ fn language_of(site: Option<&FrameName>) -> Language {
 
 /// The cure by its key in the templates, with nothing of a program in it.
 pub fn template(key: &str, language: Language) -> Snippet {
-    fill(key, language, ["the post", "the wait"], None, interval(None))
+    fill(key, language, ["post", "wait"], None, interval(None))
 }
 
 /// Seconds between two tests: some ten in a transfer, and no more often than costs nothing.
@@ -225,7 +226,13 @@ fn fill(
         let line = line.map(|line| language.comment(line)).unwrap_or_default();
         let text = text.replace(" @line", &line).replace("@interval", &seconds);
         let text = text.replace("@collective", &language.collective(post));
-        let text = text.replace("@post", post).replace("@wait", wait);
+        let yours = format!("your {post}");
+        let (receive, send) = match post.to_ascii_lowercase().contains("send") {
+            true => (String::new(), language.comment(&yours)),
+            false => (language.comment(&yours), String::new()),
+        };
+        let text = text.replace(" @receive", &receive).replace(" @send", &send);
+        let text = text.replace("@post", &yours).replace("@wait", &format!("your {wait}"));
         if language == Language::FixedFortran {
             fixed_form::rewrite(&text)
         } else {
@@ -250,6 +257,21 @@ mod tests {
                 );
                 assert!(!(before + &after).contains('@'), "{key} {language:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_place_stands_beside_a_call_of_its_kind() {
+        for (post, call) in
+            [("MPI_Isend f a.c:3", "MPI_Isend("), ("MPI_Irecv f a.c:3", "MPI_Irecv(")]
+        {
+            let code =
+                fill("test", Language::C, [post, "MPI_Waitall f a.c:9"], None, interval(None));
+            let line = code.after.lines().find(|line| line.contains(post)).unwrap();
+            assert!(
+                line.starts_with(call) && line.ends_with(&format!("/* your {post} */")),
+                "{line}"
+            );
         }
     }
 

@@ -95,6 +95,7 @@ pub fn find_problems_of(
     let mut problems = not_read(failed);
     problems.extend(starved(ranks).map(|said| Problem::new(ProblemKind::Starved, said, vec![])));
     problems.extend(copied_sends::find(ranks));
+    problems.extend(accelerators(ranks));
     problems.extend(missing_ranks(ranks));
     problems.extend(unrecorded_children(ranks));
     problems.extend(several_jobs(ranks));
@@ -103,6 +104,18 @@ pub fn find_problems_of(
     problems.extend(pending_after_finalize(ranks, pending));
     problems.extend(incomplete_records(ranks));
     problems
+}
+
+/// What an accelerator computes meanwhile is not recorded.
+fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
+    let named = || ranks.iter().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
+    let (_, library) = named().next()?;
+    let message = format!(
+        "this program uses GPUs ({library} is in its processes), and what they compute is not recorded: time called exposed may be \
+         overlapped by that, and is an upper bound; advice that rests on it is no more certain than that. To see both: \
+         nsys profile --trace=cuda,mpi (CUDA) or rocprof-sys-run (ROCm) before the program"
+    );
+    Some(Problem::new(ProblemKind::Accelerator, message, named().map(|(rank, _)| rank).collect()))
 }
 
 /// Files of another format are one problem for each format, as all of them are where two lapscopes have written into one run.

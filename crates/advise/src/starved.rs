@@ -1,4 +1,4 @@
-//! Ranks that did not get a processor when they could have run: their times are mostly that.
+//! Ranks that did not get a processor when they could have run: their times are that, too.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,10 @@ use lapscope_trace::processors::processor_share;
 /// What ranks waited for processors, when it was much.
 pub(super) fn starved(ranks: &[&RankInfo]) -> Option<String> {
     let share = processor_share(ranks)?;
+    let how_much = if share < 0.5 { "mostly" } else { "partly" };
     Some(format!(
         "ranks had a processor for only {:.0} % of the time in which they could have run{}. What calls and transfers took is \
-         mostly that; run with a processor for each rank before believing times, limits or advice",
+         {how_much} that; run with a processor for each rank before believing times, limits or advice",
         100.0 * share,
         why(ranks)
     ))
@@ -38,6 +39,20 @@ pub(super) fn crowded_first(ranks: &[&RankInfo]) -> Option<String> {
         let share = percent(share);
         format!("{crowd}, which they lacked for {share} of the run time: give each its own first.")
     })
+}
+
+/// Why ranks have no processor of their own, and what to do about it, as a headline and within a sentence.
+pub(super) fn give_processors(ranks: &[&RankInfo]) -> [String; 2] {
+    match crowded(ranks) {
+        Some(crowd) => [
+            format!("Give each rank a processor of its own: there are {crowd}."),
+            format!("There are {crowd}: start fewer on a node, or ask for more processors."),
+        ],
+        None => [
+            "Give each rank a processor of its own: others use them, too, or several ranks are bound to one.".to_owned(),
+            "There are enough processors: see what else runs there, and how the launcher binds the ranks.".to_owned(),
+        ],
+    }
 }
 
 /// "8 ranks on 2 processors of node1", where most share them.

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::advice::{Advice, Cure};
+use crate::advice::{first_to_do, Advice};
 use lapscope_data::model::Nanos;
 use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
 use lapscope_measure::overlap::Overlap;
@@ -13,8 +13,6 @@ use lapscope_measure::totals::Totals;
 const WORTH_NAMING: f64 = 0.2;
 /// From this share of what is exposed on its causes say why.
 const WORTH_EXPLAINING: f64 = 0.05;
-/// From this share of the run time on advice is worth following.
-const WORTH_DOING: f64 = 0.005;
 
 /// Times are sums over all ranks. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -73,9 +71,9 @@ impl Summary {
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
         let won = first.map(|first| &advice[first]).filter(|first| first.helps);
         let replayed = won.filter(|advice| advice.replay.is_some()).map(Advice::win_at_most);
-        let most = replayed.map_or(exposed_ns, |share| {
-            Nanos((totals.run_ns.0 as f64 * share) as i64).min(exposed_ns)
-        });
+        let replayed = replayed.map(|share| Nanos((totals.run_ns.0 as f64 * share).round() as i64));
+        let high = replayed.or(won.map(|advice| advice.time_high_ns)).unwrap_or_default();
+        let win_high_ns = high.min(exposed_ns);
         let in_detail = requests.exposed_ns + overlap.totals.unattributed_ns + blocking.blocked_ns;
         let waiting = exposed_ns - totals.posting_ns - totals.unsuccessful_test_ns;
         let in_detail_share = in_detail.min(waiting).share_of(waiting);
@@ -88,28 +86,9 @@ impl Summary {
             blocked_ns: totals.blocking_ns + totals.collective_ns,
             causes: causes(requests, [blocking, &overlap.polling], exposed_ns),
             first,
-            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(most),
-            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(most),
+            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(win_high_ns),
+            win_high_ns,
         }
-    }
-}
-
-/// What has most at stake of what helps; uneven work, which overlap does not fix, where far more depends on that.
-fn first_to_do(advice: &[Advice]) -> Option<usize> {
-    /// By how much more is at stake where it goes before what helps.
-    const FAR_MORE: f64 = 2.0;
-    let share = |at: usize| advice[at].win_at_most();
-    let most = |is_meant: &dyn Fn(&Advice) -> bool| {
-        let meant = (0..advice.len()).filter(|&at| is_meant(&advice[at]));
-        let worth = meant.filter(|&at| share(at) >= WORTH_DOING);
-        worth.rev().max_by(|&a, &b| share(a).total_cmp(&share(b))) // of equal ones the first of the list
-    };
-    let cure = most(&|it| it.helps);
-    let uneven = most(&|it| it.cure == Cure::PartnerLate);
-    match (cure, uneven) {
-        (Some(cure), Some(uneven)) if share(uneven) >= FAR_MORE * share(cure) => Some(uneven),
-        (Some(cure), _) => Some(cure),
-        (None, _) => most(&|it| !it.helps),
     }
 }
 

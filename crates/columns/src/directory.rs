@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
+use lapscope_data::files::cannot_write;
 use tempfile::TempDir;
 
 /// A directory beside the one that is wanted, gone again unless [`Unfinished::publish`] gives it its name.
@@ -27,9 +28,7 @@ impl Unfinished {
         let name: String = name.to_string_lossy().chars().take(LONGEST_NAME).collect();
         let prefix = format!(".{name}.unfinished-");
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
-        let directory = directory.with_context(|| {
-            format!("{}: nothing can be written there; name another directory", parent.display())
-        })?;
+        let directory = directory.map_err(|error| cannot_write(wanted, error))?;
         Ok(Unfinished { directory, wanted: wanted.to_owned() })
     }
 

@@ -10,6 +10,7 @@ pub mod check;
 pub mod columns;
 mod configuration;
 mod copied;
+mod counter_sums;
 mod definitions;
 mod guard;
 pub mod ids;
@@ -39,10 +40,14 @@ pub use configuration::{
     cvars_of_first, environment_of_first, is_of_open_mpi, modules_of_first, settings_of_all,
     Configuration, SettingRow, ValuesByName,
 };
+pub use counter_sums::{read_counter_sums, CounterSum};
 pub(crate) use definitions::collect;
 pub use definitions::FileDefinitions;
 pub use guard::{guard, unlimited};
-pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
+pub use locate::{
+    find_run, is_page, link_out, list_files, newer_sibling, parse_name, with_siblings, FileKey,
+    RunFiles,
+};
 pub(crate) use operations::for_each_operation;
 pub use operations::{
     has_counters, read_counters, scan_full_operations, FullOperation, OperationCache,

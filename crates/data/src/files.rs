@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::text::shell;
+
 /// Opens a regular file for reading.
 ///
 /// # Errors
@@ -44,6 +46,46 @@ pub fn read_short_text(path: &Path, most: u64) -> io::Result<String> {
     text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
+/// An error of writing `path`, with the way out where one is known.
+pub fn cannot_write(path: &Path, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    match way_out(&error, path) {
+        Some(way) => anyhow::anyhow!("cannot write {}: {way}", path.display()),
+        None => error.context(format!("cannot write {}", path.display())),
+    }
+}
+
+/// What stands in the way of writing `path`, and what to do about it; `None`: not known.
+pub fn way_out(error: &anyhow::Error, path: &Path) -> Option<String> {
+    let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>())?.kind();
+    let is = |code: i32| kind == io::Error::from_raw_os_error(code).kind();
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let way = match directory {
+        _ if is(libc::ENOSPC) || is(libc::EDQUOT) => "make room, or name a place on another disk",
+        _ if is(libc::EFBIG) => "files of that size are not allowed here: raise `ulimit -f`",
+        _ if is(libc::EACCES) || is(libc::EROFS) => "name a place that you may write to",
+        Some(directory) if is(libc::ENOENT) => {
+            let directory = shell::quote(directory);
+            return Some(format!("its directory is not there: mkdir -p {directory}"));
+        }
+        _ => return None,
+    };
+    Some(way.to_owned())
+}
+
+/// Lets writes beyond the limit on the size of files (`ulimit -f`) fail with EFBIG, where the kernel would end this process.
+/// Programs that it starts do not inherit that.
+pub fn outlive_file_limit() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler does nothing; what was set before is set again where it ignores the signal.
+    unsafe {
+        let before = libc::signal(libc::SIGXFSZ, nothing as extern "C" fn(libc::c_int) as usize);
+        if before == libc::SIG_IGN {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        }
+    }
+}
+
 /// Bytes of memory that this process may use: what the machine has, or what its control group (version 2) leaves of it, as batch
 /// systems set it. 4 GiB where neither is known.
 pub fn machine_memory() -> u64 {
@@ -79,5 +121,26 @@ mod tests {
         std::fs::write(&file, "text").unwrap();
         assert_eq!(read_short_text(&file, 4).unwrap(), "text");
         assert!(read_short_text(&file, 3).is_err());
+    }
+
+    #[test]
+    fn errors_of_writing_name_the_way_out() {
+        let said = |path: &str, code: i32| {
+            format!("{:#}", cannot_write(Path::new(path), io::Error::from_raw_os_error(code)))
+        };
+        let nowhere = said("/no dir/x", libc::ENOENT);
+        assert_eq!(
+            nowhere,
+            "cannot write /no dir/x: its directory is not there: mkdir -p '/no dir'"
+        );
+        assert!(said("x", libc::EFBIG).contains("ulimit -f"));
+        assert!(said("x", libc::ENOSPC).contains("make room"));
+        assert!(said("x", libc::EROFS).contains("that you may write to"));
+        let other = said("x", libc::EIO);
+        assert!(other.starts_with("cannot write x: ") && other.contains("os error 5"), "{other}");
+        // tempfile wraps what the system said
+        let wrapped = tempfile::NamedTempFile::new_in("/no/such/place").unwrap_err();
+        let wrapped = format!("{:#}", cannot_write(Path::new("/no/such/place/x"), wrapped));
+        assert!(wrapped.ends_with("mkdir -p /no/such/place"), "{wrapped}");
     }
 }

@@ -19,8 +19,8 @@ use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use call_name::{nonblocking_name, CallName, Completes, Epoch, Mode, Needs, Transfers};
 pub use frame::{
-    innermost_own, is_mpi_library, is_python_layer, python_place, site_frame, CallPath, Frame,
-    Module,
+    innermost_own, is_mpi_library, is_python_interpreter, is_python_layer, python_place,
+    site_frame, CallPath, Frame, Module,
 };
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;
@@ -275,6 +275,8 @@ pub struct RankInfo {
     pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,
+    /// Library of an accelerator's driver in its process at MPI_Finalize.
+    pub accelerator: Option<String>,
 }
 
 impl RankInfo {

@@ -302,7 +302,7 @@ mod tests {
             name_path(&frames, &mut symbols)[0].brief()
         };
         assert_eq!(first(&[0, 1, 2]), "exchange halo.py:9");
-        assert_eq!(first(&[0, 1]), "client _core.py:9");
+        assert_eq!(first(&[0, 1]), "client mpi4py/futures/_core.py:9");
         assert_eq!(first(&[0]), "MPI.so+0x9000", "without lines");
     }
 

@@ -59,7 +59,7 @@ pub fn write(out: &mut dyn Write, results: &Results, style: Style) -> io::Result
 
 fn write_head(out: &mut dyn Write, results: &Results, style: Style) -> io::Result<()> {
     let fact = |name: &str| results.facts.get(name).map_or("", String::as_str);
-    let seconds: f64 = results.runs.iter().map(|run| run.seconds).sum();
+    let seconds = results.runs.iter().fold(0.0, |sum, run| sum + run.seconds);
     let about = format!(
         "{} runs in {:.0} min {:.0} s · {} · {} processors ({}) · {}",
         results.runs.len(),

@@ -66,7 +66,7 @@ impl Useful {
 }
 
 /// A share that is known to lie between two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bounds {
     pub low: f64,
     pub high: f64,
@@ -132,38 +132,46 @@ pub struct EfficiencyLine {
 impl Efficiency {
     /// As they are told, each before those that it is the product of.
     pub fn lines(&self) -> [EfficiencyLine; 5] {
-        let exactly = |value: f64| Some(Bounds { low: value, high: value });
+        Efficiency::of_none_or(Some(*self))
+    }
+
+    /// The same, without values where nothing is known.
+    pub fn of_none_or(known: Option<Efficiency>) -> [EfficiencyLine; 5] {
+        let exactly = |of: fn(&Efficiency) -> f64| {
+            known.as_ref().map(of).map(|value| Bounds { low: value, high: value })
+        };
+        let bounds = |of: fn(&Efficiency) -> Option<Bounds>| known.as_ref().and_then(of);
         let line = |label, of_what, key, value| EfficiencyLine { label, of_what, key, value };
         [
             line(
                 "Parallel efficiency",
                 "mean useful time over run time",
                 "parallel_efficiency",
-                exactly(self.parallel_efficiency),
+                exactly(|it| it.parallel_efficiency),
             ),
             line(
                 "  Load balance",
                 "mean useful time over the most of a rank",
                 "load_balance",
-                exactly(self.load_balance),
+                exactly(|it| it.load_balance),
             ),
             line(
                 "  Communication efficiency",
                 "most useful time over run time",
                 "communication_efficiency",
-                exactly(self.communication_efficiency),
+                exactly(|it| it.communication_efficiency),
             ),
             line(
                 "    Serialisation efficiency",
                 "most useful time over run time on an ideal network",
                 "serialisation_efficiency",
-                self.serialisation_efficiency,
+                bounds(|it| it.serialisation_efficiency),
             ),
             line(
                 "    Transfer efficiency",
                 "run time on an ideal network over run time",
                 "transfer_efficiency",
-                self.transfer_efficiency,
+                bounds(|it| it.transfer_efficiency),
             ),
         ]
     }

@@ -12,6 +12,7 @@ pub mod profile;
 pub mod progress;
 pub mod reach;
 pub mod reference;
+pub mod scaling;
 pub mod sites;
 pub mod steps;
 pub mod thresholds;

@@ -33,7 +33,7 @@ use self::sums::{BlockingNumbers, BlockingSums, OverlapNumbers, Sums};
 pub(crate) use self::walk::reference_time;
 use self::walk::Walk;
 use self::witness::Witness;
-use crate::reference::{Description, Reference, ReferenceSource};
+use crate::reference::{how_to_calibrate, Description, Reference, ReferenceSource};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
@@ -247,15 +247,15 @@ fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Ve
         return notes;
     }
     if reference.source == ReferenceSource::None || reference.is_empty() {
-        notes.push(
-            "not enough data for reference times: overlap is not known; measure them with: lapscope calibrate -- \
-             <launch line>"
-                .to_owned(),
-        );
+        notes.push(format!(
+            "not enough data for reference times: overlap is not known; measure them with: {}",
+            how_to_calibrate(reference.refused.as_ref())
+        ));
     } else if without * 20 > transfers {
         notes.push(format!(
             "{without} of {transfers} requests have no reference time (their size or path was not measured, or their end is \
-             not known); measure more with: lapscope calibrate -- <launch line>"
+             not known); measure more with: {}",
+            how_to_calibrate(reference.refused.as_ref())
         ));
     }
     notes

@@ -91,6 +91,29 @@ pub enum ReferenceSource {
     None,
 }
 
+/// A calibration that fits and is not used, as its ranks lacked processors.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RefusedCalibration {
+    pub file: PathBuf,
+    /// UTC, as `2026-05-04T12:30:00Z`.
+    pub created: String,
+    /// The share of the time in which its ranks could have run and had a processor.
+    pub processor_share: f64,
+}
+
+/// What measures reference times.
+pub const CALIBRATE: &str = "lapscope calibrate -- <launch line>";
+
+/// [`CALIBRATE`], for the end of a sentence; after one that was refused with what has to be otherwise.
+pub fn how_to_calibrate(refused: Option<&RefusedCalibration>) -> String {
+    match refused {
+        None => CALIBRATE.to_owned(),
+        Some(_) => format!(
+            "{CALIBRATE} once more, with a processor for each rank and nothing else running, as the last calibration was refused"
+        ),
+    }
+}
+
 /// A time and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -135,6 +158,9 @@ impl Estimate {
 pub struct Reference {
     #[serde(skip)]
     pub source: ReferenceSource,
+    /// Newer than the source.
+    #[serde(skip)]
+    pub refused: Option<RefusedCalibration>,
     /// Of the time in which the ranks that were measured could have run, the share in which they had a processor, where times
     /// are of transfers that this disturbed; `None`: none is, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -266,6 +292,7 @@ impl Reference {
         let all = self.collective_points().flat_map(|(_, _, points)| points);
         Description {
             source: self.source.clone(),
+            refused: self.refused.clone(),
             processor_share: self.processor_share,
             samples: localities.iter().map(|locality| locality.coverage.samples).sum(),
             localities,
@@ -372,6 +399,7 @@ impl Fit {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
     pub source: ReferenceSource,
+    pub refused: Option<RefusedCalibration>,
     /// As [`Reference::processor_share`].
     pub processor_share: Option<f64>,
     /// Transfers measured, on all localities.

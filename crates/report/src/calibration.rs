@@ -2,13 +2,13 @@
 //! same hosts, with the same MPI and the same settings of its transports.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
 use serde::{Deserialize, Serialize};
 
 use lapscope_data::db::RunFiles;
-use lapscope_data::files::read_short_text;
+use lapscope_data::files::{cannot_write, read_short_text};
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::loggps::LogGps;
@@ -49,6 +49,31 @@ pub struct Calibration {
     /// By locality; files of before there was such a thing have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loggps: Vec<LogGps>,
+    /// Of a copy in a run's directory that a report has made: the run was recorded without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_by: Option<FoundBy>,
+}
+
+/// Where a report has found a calibration for a run that had none, or an older one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundBy {
+    pub file: PathBuf,
+    /// When the one that the run had was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
+}
+
+impl FoundBy {
+    fn sentence(&self) -> String {
+        let replaced = self.instead_of.as_ref();
+        let replaced = replaced
+            .map_or(String::new(), |created| format!(", in place of that of {}", visible(created)));
+        let file = self.file.display().to_string();
+        format!(
+            "this calibration did not come with the run: a report took {}{replaced}",
+            visible(&file)
+        )
+    }
 }
 
 /// The reference times for a run, and sentences about them for the report. `wanted` is what `--reference` says: `run`, the
@@ -61,7 +86,7 @@ pub fn reference(
     wanted: Option<&str>,
     trace: &Trace,
     files: &RunFiles,
-    own: Reference,
+    mut own: Reference,
 ) -> anyhow::Result<(Reference, Vec<String>)> {
     let found = match wanted {
         None => CalibrationChoice::fitting(trace, files, false),
@@ -73,18 +98,21 @@ pub fn reference(
                     "--reference {file}: neither `run` nor `calibration`, nor a calibration file"
                 )
             })?;
-            CalibrationChoice { calibration: Some(read), file: file.into(), notes: Vec::new() }
+            let file = file.into();
+            CalibrationChoice { calibration: Some(read), file, ..CalibrationChoice::default() }
         }
     };
-    let CalibrationChoice { calibration, file, mut notes } = found;
+    let CalibrationChoice { calibration, file, refused, mut notes } = found;
     let Some(Calibration { created, mut times, .. }) = calibration else {
         if wanted == Some("calibration") {
             let why: String = notes.iter().map(|note| format!("; {note}")).collect();
             bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
         }
         notes.extend(disturbed_note(&own));
+        own.refused = refused;
         return Ok((own, notes));
     };
+    times.refused = refused;
     times.source = ReferenceSource::Calibration { file, created };
     Ok(completed((times, notes), own))
 }
@@ -137,12 +165,12 @@ fn disagreement_note(found: &Disagreement) -> String {
         sizes => format!("{} (and {} more sizes)", bytes(found.bytes), sizes - 1),
     };
     let so = if found.is_quicker {
-        "they cannot be quicker than undisturbed, so these times are from the run itself"
+        "no transfer is quicker than undisturbed, so these times are from the run itself"
     } else {
         "the calibration is believed; what slows them down, such as contention, counts as exposed"
     };
     format!(
-        "{what}: of {which} this run's own {} with nothing in between take {run}, calibrated were {calibrated}: {so}",
+        "{what}: of {which}, {} undisturbed ones of this run take {run}, and calibrated ones {calibrated}: {so}",
         found.samples
     )
 }
@@ -194,6 +222,7 @@ impl Calibration {
             circumstances,
             times,
             loggps: Vec::new(),
+            found_by: None,
         }
     }
 
@@ -242,19 +271,21 @@ fn file_name(circumstances: &Circumstances, created: &str) -> String {
 }
 
 fn write_whole(document: &impl Serialize, path: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(document)?;
+    text.push(b'\n');
+    put_whole(&text, path).map_err(|error| cannot_write(path, error))
+}
+
+fn put_whole(text: &[u8], path: &Path) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    let name = || format!("{} cannot be written", path.display());
     // a file in the place of a device, as /dev/null, would be in the way of everybody
     if path.exists() && !path.is_file() {
-        let mut file = std::fs::OpenOptions::new().write(true).open(path).with_context(name)?;
-        serde_json::to_writer_pretty(&mut file, document).with_context(name)?;
-        return writeln!(file).with_context(name);
+        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(text);
     }
-    std::fs::create_dir_all(directory).with_context(name)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(name)?;
-    serde_json::to_writer_pretty(&mut file, document).with_context(name)?;
-    writeln!(file).with_context(name)?;
-    file.persist(path).with_context(name)?;
+    std::fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text)?;
+    file.persist(path)?;
     Ok(())
 }

@@ -1,15 +1,18 @@
 //! Runs held against limits, and against earlier runs: what `lapscope check` answers.
 
+mod alike;
 mod judge;
 mod names;
 mod runs;
 mod sites;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::time;
 use lapscope_data::JSON_VERSION;
+use lapscope_measure::efficiency::Bounds;
 use lapscope_trace::stats::Interval;
 
 pub use names::{Name, SHORT_NAMES};
@@ -26,6 +29,8 @@ pub struct Check {
     pub against: Vec<String>,
     /// A smaller change, as a fraction, is none.
     pub tolerance: f64,
+    /// What to know before believing it.
+    pub notes: Vec<String>,
     pub checks: Vec<CheckRow>,
     /// Whose time changed most, the largest first; `None`: nothing to compare with.
     pub sites: Option<Vec<ChangedSite>>,
@@ -74,12 +79,16 @@ pub struct FollowedAdvice {
     /// Its place in `advice` of the first earlier run.
     pub number: usize,
     pub cure: String,
+    pub cause: String,
     pub headline: String,
-    /// What it said is at stake at most, as a fraction of the run time.
-    pub predicted_low: f64,
-    pub predicted_high: f64,
-    /// Run time that was saved, as a fraction of that of the earlier runs, with its 95 % interval; `None`: too few runs.
-    pub measured: Option<Interval>,
+    /// Where the time went by, and where something was to change, as that run's report has it.
+    pub waiting: Value,
+    pub change: Value,
+    /// What following it could save, as a fraction of the run time.
+    pub predicted: Bounds,
+    /// Run time that was saved, as a fraction of that of the earlier runs, with its 95 % interval; `None`: too few runs, or ranks that
+    /// lacked processors.
+    pub verified: Option<Interval>,
     pub sentence: String,
 }
 
@@ -109,21 +118,23 @@ impl Check {
     /// Holds runs against limits and, where there are any, against earlier runs.
     ///
     /// # Errors
-    /// There is no such advice; as a sentence.
+    /// There is no such advice, or a run is named twice; as a sentence.
     pub fn new(
         runs: &[CheckedRun],
         against: &[CheckedRun],
         limits: &[Limit],
         (tolerance, advice): (f64, Option<usize>),
     ) -> Result<Check, String> {
+        for side in [runs, against] {
+            alike::refuse_twice(side)?;
+        }
         let mut checks: Vec<CheckRow> =
             limits.iter().map(|limit| judge::limit(limit, runs)).collect();
         let mut sites = None;
         if !against.is_empty() {
             let compared = COMPARED.iter().filter_map(|name| Name::find(name));
-            checks.extend(
-                compared.filter_map(|name| judge::compare(&name, runs, against, tolerance)),
-            );
+            let sides = judge::SidesOfCheck { runs, against, tolerance };
+            checks.extend(compared.filter_map(|name| judge::compare(&name, &sides)));
             let changed = sites::changed(runs, against);
             name_sites(&mut checks, &changed);
             sites = Some(changed);
@@ -135,6 +146,7 @@ impl Check {
             runs: runs.iter().map(|run| run.name.clone()).collect(),
             against: against.iter().map(|run| run.name.clone()).collect(),
             tolerance,
+            notes: alike::notes(runs, against),
             checks,
             sites,
             advice: advice.map(|number| judge::followed(number, runs, against)).transpose()?,

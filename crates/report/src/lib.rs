@@ -10,5 +10,6 @@ pub mod pictures;
 pub mod pipeline;
 pub mod report;
 pub mod requests;
+pub mod scaling;
 pub mod settings;
 pub mod watching;

@@ -224,6 +224,7 @@ impl Report {
         for advice in &mut detail.advice {
             // requests that one call completes cost its time once
             advice.time_high_ns = advice.time_high_ns.min(exposed_ns).max(advice.time_ns);
+            advice.predict();
         }
         let report = Report {
             json_version: JSON_VERSION,

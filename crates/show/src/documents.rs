@@ -12,6 +12,7 @@ use lapscope_launch::tune::document::TuneDocument;
 use lapscope_predict::whatif::document::WhatIf;
 use lapscope_report::calibration::Calibration;
 use lapscope_report::diff::Diff;
+use lapscope_report::scaling::Scaling;
 use lapscope_trace::problem::Problem;
 
 impl Document for Calibration {
@@ -35,6 +36,20 @@ impl Document for Diff {
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
         Ok(rows::write(rows, &render::columns::site_pairs(), &self.sites)?)
+    }
+}
+
+impl Document for Scaling {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::scaling::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::scaling::columns(), &self.runs)?)
     }
 }
 

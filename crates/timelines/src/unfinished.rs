@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use lapscope_data::files::cannot_write;
 use tempfile::{NamedTempFile, TempDir};
 
 /// A file, or a directory, beside the one that is wanted: gone again unless it is published.
@@ -20,17 +21,13 @@ fn parent(wanted: &Path) -> &Path {
     }
 }
 
-fn nothing_there(parent: &Path) -> String {
-    format!("{}: nothing can be written there; name another place", parent.display())
-}
-
 impl Unfinished<NamedTempFile> {
     /// # Errors
     /// Nothing can be made beside it.
     pub fn file(wanted: &Path) -> Result<Unfinished<NamedTempFile>> {
         let parent = parent(wanted);
         let made = tempfile::Builder::new().prefix(".lapscope-unfinished-").tempfile_in(parent);
-        let made = made.with_context(|| nothing_there(parent))?;
+        let made = made.map_err(|error| cannot_write(wanted, error))?;
         Ok(Unfinished { made, wanted: wanted.to_owned() })
     }
 
@@ -62,7 +59,7 @@ impl Unfinished<TempDir> {
     pub fn directory(wanted: &Path) -> Result<Unfinished<TempDir>> {
         let parent = parent(wanted);
         let made = tempfile::Builder::new().prefix(".lapscope-unfinished-").tempdir_in(parent);
-        let made = made.with_context(|| nothing_there(parent))?;
+        let made = made.map_err(|error| cannot_write(wanted, error))?;
         Ok(Unfinished { made, wanted: wanted.to_owned() })
     }
 

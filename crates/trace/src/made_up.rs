@@ -83,6 +83,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         cut_paths: 0,
         processor: None,
         copied_sends: None,
+        accelerator: None,
         unknown_requests: 0,
         summarized: None,
         spawned: 0,

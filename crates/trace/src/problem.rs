@@ -12,6 +12,7 @@ pub enum ProblemKind {
     MissingRanks,
     Starved,
     CopiedSends,
+    Accelerator,
     UnrecordedChildren,
     NotRecovered,
     SeveralJobs,

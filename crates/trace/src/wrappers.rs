@@ -8,6 +8,8 @@
 //! name, no line, an interpreter) end the search. It is decided when a run is read, from all of it, and databases keep
 //! whole call paths; `diff` joins what it finds in both runs. A policy of injection names the whole way from the call
 //! to the caller, since the address of the call is that of all its callers.
+//!
+//! Where Python calls a library that calls MPI, and no line of the library is known, the line of Python names the call.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -72,6 +74,8 @@ impl Wrapper {
 #[derive(Debug, Clone, Default)]
 pub struct Wrappers {
     found: BTreeSet<Wrapper>,
+    /// Whether what Python calls is named by its line.
+    names_python: bool,
 }
 
 impl Wrappers {
@@ -79,7 +83,7 @@ impl Wrappers {
     pub fn find(uses: &Uses<'_>, asked: &WrapperOptions, names: &mut dyn NameFrames) -> Wrappers {
         let frames: HashSet<Frame> =
             uses.paths.iter().flat_map(|path| &path.frames).copied().collect();
-        let mut wrappers = Wrappers::default();
+        let mut wrappers = Wrappers { names_python: !asked.none_found, ..Wrappers::default() };
         if frames.len() > MOST_FRAMES && asked.names.is_empty() {
             return wrappers;
         }
@@ -124,12 +128,18 @@ impl Wrappers {
         modules: &[Module],
         names: &mut dyn NameFrames,
     ) {
-        if self.found.is_empty() {
-            return;
-        }
+        let lines: Vec<bool> = modules.iter().map(|it| it.python_function().is_some()).collect();
         for path in paths {
+            let is_line = |frame: &Frame| frame.module.is_some_and(|module| lines[module as usize]);
+            let is_python = self.names_python && path.frames.iter().any(is_line);
+            if self.found.is_empty() && !is_python {
+                continue;
+            }
             let steps = steps(path, modules, names);
-            let at = self.caller(&steps);
+            let mut at = self.caller(&steps);
+            if is_python {
+                at += steps[at..].iter().position(PathStep::has_line).unwrap_or(0);
+            }
             path.caller = steps.get(at).filter(|_| at > 0).map(|step| step.frame);
         }
     }
@@ -204,6 +214,11 @@ impl PathStep {
             && !caller.name.is_mpi()
             && (caller.name.is_python()
                 || !INTERPRETERS.iter().any(|prefix| caller.module.starts_with(prefix)))
+    }
+
+    /// Whether it is a known line of the program.
+    fn has_line(&self) -> bool {
+        self.name.line.is_some() && !self.name.is_python_layer()
     }
 
     /// Addresses of one line are one place.
@@ -322,13 +337,14 @@ mod tests {
             let all: Vec<&str> = self.0[frame.address as usize].split('/').collect();
             let name = |(at, text): (usize, &&str)| {
                 let (function, line) = text.split_once(':').unwrap_or((text, ""));
+                let python = (frame.module == Some(1)).then(|| "/opt/halo.py".to_owned());
                 FrameName {
                     function: (!function.is_empty()).then(|| function.to_owned()),
                     offset: None,
-                    file: None,
+                    file: python.clone(),
                     line: line.parse().ok(),
                     column: None,
-                    module: Some("/opt/app".into()),
+                    module: python.or(Some("/opt/app".into())),
                     address: frame.address,
                     inlined: at + 1 < all.len(),
                 }
@@ -351,7 +367,9 @@ mod tests {
     /// Calls with their paths, innermost first; what each is named by.
     fn named(asked: &[&str], calls: &[(&str, &[&'static str])]) -> Vec<String> {
         let mut names = Names(Vec::new());
-        let modules = [Module { path: "/opt/app".into(), build_id: String::new() }];
+        let module =
+            |path: &str, build_id: &str| Module { path: path.into(), build_id: build_id.into() };
+        let modules = [module("/opt/app", ""), module("/opt/halo.py", "python:any")];
         let (mut names_of_calls, mut paths) = (Vec::new(), Vec::new());
         for (call, frames) in calls {
             let role = match *call {
@@ -367,7 +385,8 @@ mod tests {
                     names.0.push(name);
                     names.0.len() - 1
                 });
-                Frame { module: Some(0), address: address as u64, level: 0 }
+                let module = Some(u32::from(name.starts_with("py_")));
+                Frame { module, address: address as u64, level: 0 }
             });
             paths.push(CallPath { frames: frames.collect(), ..CallPath::default() });
         }
@@ -455,6 +474,18 @@ mod tests {
         assert_eq!(from("step", "other"), ["post"; 2], "without lines");
         assert_eq!(from("", ""), ["post"; 2]);
         assert_eq!(from("main:1", "__libc_start_main"), ["post"; 2]);
+    }
+
+    #[test]
+    fn a_library_without_lines_is_named_by_the_line_of_python_that_called_it() {
+        let calls: &[(&str, &[&str])] = &[
+            ("MPI_Allreduce", &["dot", "solve", "py_step:7", "py_main:9"]),
+            ("MPI_Allreduce", &["dot", "extension:3", "py_step:7", "py_main:9"]),
+            ("MPI_Allreduce", &["dot:4", "py_step:7"]),
+            ("MPI_Allreduce", &["dot", "main:1"]),
+        ];
+        assert_eq!(named(&[], calls), ["py_step", "extension", "dot", "dot"]);
+        assert_eq!(named(&["none"], calls), ["dot"; 4]);
     }
 
     #[test]

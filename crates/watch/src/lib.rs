@@ -4,3 +4,4 @@
 pub mod hang;
 pub mod live;
 pub mod pending;
+pub mod stacks;

@@ -283,6 +283,6 @@ void job_say_alone(const struct job *job, const char *abi, const char *library)
 {
     if (job->is_alone && job->number == 0)
         log_line("%s has started %u processes, but each is alone in its MPI_COMM_WORLD, as the MPI does not understand this "
-                 "launcher (%.*s); unless that is meant, %s", job->launcher, job->started, (int)strcspn(library, ",\t"), library,
+                 "launcher (%.*s); unless that is meant, %s", job->launcher, job->started, (int)strcspn(library, ",\n"), library,
                  cure(job, abi, library));
 }

@@ -208,7 +208,7 @@ int rundir_make(struct rundir *dir, int world_size, char *error, size_t error_by
     int code = length < LONGEST_DIRECTORY && strlen(config.spool_dir) < LONGEST_DIRECTORY ? open_directory(dir, wanted)
                                                                                           : ENAMETOOLONG;
     if (code)
-        snprintf(error, error_bytes, "the run directory %s cannot be used (%s); name another with LAPSCOPE_DIR", wanted,
+        snprintf(error, error_bytes, "the run directory %s cannot be used (%s); name another with lapscope run --dir, or LAPSCOPE_DIR", wanted,
                  code == EPERM ? "it belongs to another user" : strerror(code));
     return code;
 }

@@ -8,7 +8,6 @@
 #include "../record/entry.h"
 #include "../record/operation.h"
 #include "../record/path.h"
-#include "../record/request.h"
 #include "../record/tally.h"
 #include "posts.h"
 #include "sampler.h"
@@ -28,7 +27,7 @@ enum {
     SHORT_NS = 100000,           /* so long a computation, or call, has hardly a sample of other threads */
     SELDOM_NS = 10000000,        /* theirs are looked for at least so often */
     MOST_REQUESTS = 1024,        /* that are looked at for one sample */
-    MOST_SLOTS = 16384
+    MOST_ENTRIES = 16384
 };
 
 /* So many samples were of an instruction while the same sites had requests under way. */
@@ -138,21 +137,31 @@ static void take(struct profile *profile, struct sampler *sampler, const struct 
             add(profile, posts, address, thread);
 }
 
-/* The sites of a thread's pending requests: of so many as are worth the time. */
+/* The site of an entry's request, if it has one: another thread may just be ending it, and what was read is then nothing. */
+static void add_post(struct posts *posts, const struct spool_live *live, uint32_t id)
+{
+    const struct operation *operation = (const struct operation *)(uintptr_t)__atomic_load_n(&live->owner, __ATOMIC_RELAXED);
+    if (!operation || operation->id != id)
+        return;
+    uint32_t path = operation->key.path;
+    uint16_t call = operation->key.call;
+    if (__atomic_load_n(&live->operation, __ATOMIC_ACQUIRE) == id)
+        posts_add(posts, path, call);
+}
+
+/* The sites of a thread's pending requests: of so many as are worth the time. The index does not have them all, see request.h. */
 static void collect_posts(struct thread *t, struct posts *posts)
 {
-    struct request_index *index = &t->index;
     *posts = (struct posts){.paths = {0}};
-    request_lock(index);
-    unsigned requests = 0, slots = index->mask < MOST_SLOTS ? index->mask + 1 : MOST_SLOTS;
-    for (unsigned at = 0; index->slots && at < slots && requests < MOST_REQUESTS; at++)
-        for (const struct spool_live *live = index->slots[at].live; live && requests < MOST_REQUESTS; requests++) {
-            const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
-            if (request_is_active(live) && operation)
-                posts_add(posts, operation->key.path, operation->key.call);
-            live = live->flags & SPOOL_LIVE_CHAINED ? (const struct spool_live *)(uintptr_t)live->next_same : NULL;
+    unsigned requests = 0, looked = 0;
+    for (const struct live_entries *entries = t->live_entries; entries; entries = entries->before)
+        for (size_t at = 0; at < entries->count && requests < MOST_REQUESTS && looked < MOST_ENTRIES; at++, looked++) {
+            uint32_t id = __atomic_load_n(&entries->first[at].operation, __ATOMIC_ACQUIRE);
+            if (id) {
+                add_post(posts, &entries->first[at], id);
+                requests++;
+            }
         }
-    request_unlock(index);
 }
 
 /* --- other threads ------------------------------------------------------------------------------------------------ */

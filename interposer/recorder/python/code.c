@@ -34,6 +34,17 @@ static uint32_t character_at(struct characters characters, uint64_t at)
     }
 }
 
+uint64_t python_text_length(uintptr_t string)
+{
+    struct characters characters = characters_of(string);
+    return characters.at ? characters.count : UINT64_MAX;
+}
+
+uint32_t python_text_character(uintptr_t string, uint64_t at)
+{
+    return character_at(characters_of(string), at);
+}
+
 /* RFC 3629. */
 static size_t put_character(char *to, uint32_t c)
 {

@@ -12,6 +12,10 @@ enum { PYTHON_FILE_BYTES = 1024, PYTHON_NAME_BYTES = 112 };
 void python_file_of(uintptr_t code, char text[PYTHON_FILE_BYTES]);
 void python_name_of(uintptr_t code, char text[PYTHON_NAME_BYTES]);
 
+/* How many characters a string has, UINT64_MAX where it is not as strings are; and one of them. For proofs. */
+uint64_t python_text_length(uintptr_t string);
+uint32_t python_text_character(uintptr_t string, uint64_t at);
+
 /* Of the instruction that a frame has. */
 struct python_place python_place_of(uintptr_t code, uint64_t instruction);
 

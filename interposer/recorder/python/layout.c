@@ -52,7 +52,7 @@ static const char *from_debug_offsets(unsigned version, const uint64_t *words, s
         .first_line = OFFSET(first_line), .line_table = OFFSET(line_table), .bytecode = OFFSET(bytecode),
         .lines = LINES_LOCATIONS, .text_length = OFFSET(text_length), .text_state = OFFSET(text_state),
         .text_ascii = OFFSET(text_size), .text_compact = (int16_t)(OFFSET(text_size) + REST_OF_COMPACT),
-        .text_kind_bit = version >> 16 == 0x030d ? 2 : 16};
+        .text_kind_bit = 2, .other_kind_bit = version >> 16 == 0x030d ? 0 : 16};
 #undef OFFSET
     return NULL;
 }

@@ -25,6 +25,7 @@ struct python_layout {
     /* PyUnicodeObject, PyBytesObject */
     int16_t text_length, text_state, text_ascii, text_compact; /* the last two: where characters begin */
     uint8_t text_kind_bit;            /* of `kind` in the state; `compact` and `ascii` follow it */
+    uint8_t other_kind_bit;           /* where it is in some of the version's; 0: it is where it is */
 };
 
 /* That of a version (0x030b0000 is 3.11); `runtime` is _PyRuntime, or NULL. Returns why there is none, or NULL. */

@@ -40,7 +40,7 @@ static int text_is_sound(uintptr_t text, const struct python_api *api)
     uintptr_t length;
     return is_a(text, api->text_type) && copy_word(text + (uintptr_t)python_layout.text_length, &length) &&
            length <= MOST_CHARACTERS && is_mapped(text, (uintptr_t)python_layout.text_compact) &&
-           (length == 0 || is_mapped(text + (uintptr_t)python_layout.text_ascii, length));
+           python_text_length(text) == length && (length == 0 || is_mapped(text + (uintptr_t)python_layout.text_ascii, length));
 }
 
 static int code_is_sound(uintptr_t code, const struct python_api *api)
@@ -96,6 +96,16 @@ static uintptr_t with_code(uintptr_t frame)
     return frame;
 }
 
+static int text_agrees(uintptr_t text, const struct python_api *api)
+{
+    enum { ENOUGH = 64 };
+    uint64_t length = python_text_length(text), most = length < ENOUGH ? length : ENOUGH;
+    int same = api->text_length((void *)text) == (intptr_t)length;
+    for (uint64_t at = 0; at < most && same; at++)
+        same = api->character((void *)text, (intptr_t)at) == python_text_character(text, at);
+    return same;
+}
+
 /* Whether the interpreter says the same of a frame and of those around it. */
 static int agrees(uintptr_t frame, const struct python_api *api)
 {
@@ -105,7 +115,8 @@ static int agrees(uintptr_t frame, const struct python_api *api)
         uintptr_t code = python_code(frame);
         void *found = api->code_of ? api->code_of(object) : NULL;
         int line = (int)python_place_of(code, python_instruction(frame)).line, said = api->line_number(object);
-        same = (!found || (uintptr_t)found == code) && (line == said || (line == 0 && said <= 0));
+        same = (!found || (uintptr_t)found == code) && (line == said || (line == 0 && said <= 0)) &&
+               text_agrees(python_word(code, python_layout.file), api) && text_agrees(python_word(code, python_layout.name), api);
         if (found)
             api->release(found);
         void *outer = api->outer_of ? api->outer_of(object) : NULL;
@@ -119,7 +130,7 @@ static int agrees(uintptr_t frame, const struct python_api *api)
     return same;
 }
 
-enum python_proof python_prove(const struct python_api *api)
+static enum python_proof prove(const struct python_api *api)
 {
     int differs;
     uintptr_t thread = (uintptr_t)api->this_thread();
@@ -131,4 +142,15 @@ enum python_proof python_prove(const struct python_api *api)
     if (!frame)
         return PYTHON_NOT_YET;
     return !api->has_lock() || agrees(frame, api) ? PYTHON_PROVED : PYTHON_DIFFERS;
+}
+
+enum python_proof python_prove(const struct python_api *api)
+{
+    enum python_proof proof = prove(api);
+    if (proof == PYTHON_DIFFERS && python_layout.other_kind_bit) {
+        python_layout.text_kind_bit = python_layout.other_kind_bit;
+        python_layout.other_kind_bit = 0;
+        proof = prove(api);
+    }
+    return proof;
 }

@@ -14,6 +14,8 @@ struct python_api {
     void *(*code_of)(void *frame);         /* PyFrame_GetCode: 3.9 on */
     void *(*outer_of)(void *frame);        /* PyFrame_GetBack: 3.9 on */
     void (*release)(void *object);         /* Py_DecRef */
+    intptr_t (*text_length)(void *text);   /* PyUnicode_GetLength */
+    uint32_t (*character)(void *text, intptr_t at); /* PyUnicode_ReadChar */
     char *code_type, *text_type, *bytes_type; /* PyCode_Type, PyUnicode_Type, PyBytes_Type */
 };
 

@@ -20,13 +20,13 @@ static enum { LOOKING, PROVING, DECIDED } stage = DECIDED; /* under the lock */
 static unsigned long long adds_seen;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static char version_text[24];          /* "3.11.2" */
+static char interpreter_text[32];      /* "Python 3.11.2" */
 
 static void decide_off(const char *why)
 {
     stage = DECIDED;
     if (log_first_on_node())
-        log_line("call paths have no lines of Python: %s (this is Python %s)", why, version_text);
+        log_line("call paths have no lines of Python: %s (this is %s)", why, interpreter_text);
 }
 
 /* --- code objects that die ---------------------------------------------------------------------------------------- */
@@ -155,7 +155,8 @@ static int find_api(void *library)
         {&api->is_ending, "_Py_IsFinalizing", 1},                {&api->is_ending, "Py_IsFinalizing", 1},
         {&api->frame, "PyEval_GetFrame", 0},                     {&api->line_number, "PyFrame_GetLineNumber", 0},
         {&api->code_of, "PyFrame_GetCode", 1},                   {&api->outer_of, "PyFrame_GetBack", 1},
-        {&api->release, "Py_DecRef", 0},                         {&api->code_type, "PyCode_Type", 0},
+        {&api->release, "Py_DecRef", 0},                         {&api->text_length, "PyUnicode_GetLength", 0},
+        {&api->character, "PyUnicode_ReadChar", 0},              {&api->code_type, "PyCode_Type", 0},
         {&api->text_type, "PyUnicode_Type", 0},                  {&api->bytes_type, "PyBytes_Type", 0}};
     for (unsigned i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = find(library, functions[i].name);
@@ -186,7 +187,7 @@ static void look_for_it(void)
         return;
     adds_seen = search.adds;
     if (search.is_pypy) {
-        snprintf(version_text, sizeof version_text, "by PyPy");
+        snprintf(interpreter_text, sizeof interpreter_text, "PyPy");
         decide_off("CPython 3.8 to 3.14 are known");
         return;
     }
@@ -194,8 +195,8 @@ static void look_for_it(void)
     const char *(*version)(void) = (const char *(*)(void))(uintptr_t)find(library, "Py_GetVersion");
     if (!version)
         return;
-    snprintf(version_text, sizeof version_text, "%.*s", (int)strcspn(version(), " "), version());
-    const char *problem = python_layout_of(version_of(version_text), find(library, "_PyRuntime"), &python_layout);
+    snprintf(interpreter_text, sizeof interpreter_text, "Python %.*s", (int)strcspn(version(), " "), version());
+    const char *problem = python_layout_of(version_of(version()), find(library, "_PyRuntime"), &python_layout);
     if (!problem && (!find_api(library) || !find_code((uintptr_t)version, library)))
         problem = "it has not all functions that are needed";
     if (problem) {

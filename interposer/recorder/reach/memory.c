@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "memory.h"
 
+#include "../base/accelerator.h"
 #include "../base/own_memory.h"
 #include "../base/uncancelled.h"
 
@@ -97,7 +98,7 @@ enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
     int cancel_state = uncancelled_begin();
     pthread_mutex_lock(&lock);
     if (remembered[at].address != address || remembered[at].bytes != bytes) {
-        remembered[at].kind = ask(address, bytes);
+        remembered[at].kind = accelerator_holds((const void *)address) ? MEMORY_OTHER : ask(address, bytes);
         remembered[at].address = address;
         remembered[at].bytes = bytes;
     }

@@ -7,6 +7,7 @@
 #include "../base/secrets.h"
 #include "control_variables.h"
 #include "counters.h"
+#include "meter.h"
 #include "modules.h"
 
 #include <fcntl.h>
@@ -50,6 +51,24 @@ static void write_counters(struct thread *t)
     for (unsigned i = 0; (counter = counters_asked(i)); i++) {
         snprintf(key, sizeof key, "counter.%u", i);
         snprintf(text, sizeof text, "%s\t%s\t%s\t%s", counter->name, counter->unit, counter->problem, counter->description);
+        spool_define_meta(&t->stream, key, text);
+    }
+}
+
+void facts_write_counted(struct thread *t)
+{
+    int64_t values[SPOOL_MAX_COUNTERS] = {0};
+    char key[32], text[32];
+    const struct counter *counter;
+    unsigned place = 0;
+    int is_all = t->meter != NULL;
+    for (unsigned i = 0; i < thread_count && is_all; i++)
+        is_all = threads[i]->meter && meter_add_outside(threads[i]->meter, values);
+    for (unsigned i = 0; is_all && (counter = counters_asked(i)); i++) {
+        if (*counter->problem)
+            continue;
+        snprintf(key, sizeof key, "counted.%u", i);
+        snprintf(text, sizeof text, "%lld", (long long)values[place++]);
         spool_define_meta(&t->stream, key, text);
     }
 }

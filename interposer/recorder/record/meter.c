@@ -13,6 +13,7 @@ struct meter {
     unsigned count;
     int ended;                             /* the call that was entered last has returned, and `end` and cpu_end are its */
     int counted;                           /* `begin` and `end` are known, too */
+    int begun, missed;                     /* a call was entered; some of what came between calls was not counted */
     int64_t begin[SPOOL_MAX_COUNTERS], end[SPOOL_MAX_COUNTERS];
     int64_t outside[SPOOL_MAX_COUNTERS];   /* counted outside of MPI, up to the entry of that call */
     struct intern_table posts;             /* struct post, of every live entry that this thread has used */
@@ -51,7 +52,7 @@ void meter_thread_ended(struct meter *meter)
 
 void meter_take_over(struct meter *meter)
 {
-    meter->ended = meter->counted = 0;
+    meter->ended = meter->counted = meter->begun = 0;
     if (meter->counters)
         counters_start_again(meter->counters);
 }
@@ -66,6 +67,8 @@ void meter_enter(struct meter *meter)
         meter->counted = counters_read(meter->counters, meter->begin);
         for (unsigned i = 0; has_end && meter->counted && i < meter->count; i++)
             meter->outside[i] += meter->begin[i] - meter->end[i];
+        meter->missed |= !meter->counted || (meter->begun && !has_end);
+        meter->begun = 1;
     }
     if (config.cpu_time)
         meter->cpu_begin = cpu_time_now();
@@ -78,6 +81,13 @@ void meter_leave(struct meter *meter)
     if (meter->counters)
         meter->counted = meter->counted && counters_read(meter->counters, meter->end);
     meter->ended = 1;
+}
+
+int meter_add_outside(const struct meter *meter, int64_t values[SPOOL_MAX_COUNTERS])
+{
+    for (unsigned i = 0; i < meter->count; i++)
+        values[i] += meter->outside[i];
+    return meter->counters && !meter->missed;
 }
 
 static struct post *post_of(struct meter *meter, const struct spool_live *live, int make)

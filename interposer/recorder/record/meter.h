@@ -30,6 +30,10 @@ void meter_take_over(struct meter *meter);
 void meter_enter(struct meter *meter);
 void meter_leave(struct meter *meter);
 
+/* Adds what the meter's thread has counted outside of MPI so far, up to the entry of the call that it is in. Returns 0 when that
+ * is not all of it. */
+int meter_add_outside(const struct meter *meter, int64_t values[SPOOL_MAX_COUNTERS]);
+
 /* A request was posted: remembers what has been counted outside of MPI so far. */
 void meter_post(struct meter *meter, const struct spool_live *live);
 

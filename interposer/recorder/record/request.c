@@ -27,11 +27,16 @@ static int grow_index(struct request_index *index)
 /* Threads the chunk's entries from `first` on onto the free list, the lowest on top. */
 static void add_entries(struct thread *t, struct spool_chunk *chunk, struct spool_live *first)
 {
-    size_t bytes = (size_t)((char *)chunk + chunk->bytes - (char *)first);
-    for (size_t i = bytes / sizeof *first; i-- > 0;) {
+    size_t count = (size_t)((char *)chunk + chunk->bytes - (char *)first) / sizeof *first;
+    for (size_t i = count; i-- > 0;) {
         first[i].owner = (uintptr_t)t->free_live;
         t->free_live = &first[i];
     }
+    struct live_entries *entries = arena_alloc(sizeof *entries);
+    if (!entries)
+        return;
+    *entries = (struct live_entries){first, count, t->live_entries};
+    t->live_entries = entries;
 }
 
 int request_init(struct thread *t)

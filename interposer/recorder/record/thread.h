@@ -31,6 +31,13 @@ struct request_slot {
 };
 
 /* Live requests that this thread posted, by handle. Open addressing, linear probing, no tombstones. */
+/* Entries of one chunk. */
+struct live_entries {
+    const struct spool_live *first;
+    size_t count;
+    struct live_entries *before;
+};
+
 struct request_index {
     struct request_slot *slots;
     uint32_t mask, count;
@@ -56,6 +63,7 @@ struct thread {
     struct spool_thread_state *state;      /* in the spool */
     struct spool_live *free_live;          /* linked through owner */
     struct spool_live *returned_live;      /* ended by other threads; taken over when free_live runs out */
+    struct live_entries *live_entries;     /* all that it has, free ones among them: for profile/ */
     struct request_index index;
     struct callsite_cache *callsites;
     struct intern_table operations, outcomes, tallies;

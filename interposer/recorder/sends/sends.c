@@ -1,5 +1,6 @@
 #include "sends.h"
 
+#include "../base/accelerator.h"
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/log.h"
@@ -225,7 +226,7 @@ struct copy *sends_copy(const struct asked_send *send)
     uint64_t size = bytes_of(1, send->type), bytes = (uint64_t)send->count * size;
     if (!size || size > sends.most_bytes || bytes > sends.most_bytes || !slots_are_on(&sends.slots))
         return NULL;
-    if (!send->buffer) {
+    if (!send->buffer || accelerator_holds(send->buffer)) {
         add(&sends.datatype, 1);
         return NULL;
     }

@@ -19,6 +19,21 @@ static void store_counter_definition(struct store_tables *tables, const struct c
     store_run(tables, STORE_COUNTER);
 }
 
+/* What was counted in the whole run; what is no number is no row. */
+static void store_counter_sum(struct store_tables *tables, const struct meta_definition *meta, const char *key, size_t key_bytes)
+{
+    char number[4] = "", value[24] = "", *number_end, *value_end;
+    if (key_bytes >= sizeof number || meta->head.value_bytes >= sizeof value)
+        return;
+    memcpy(number, key, key_bytes);
+    memcpy(value, meta->value, meta->head.value_bytes);
+    long of = strtol(number, &number_end, 10);
+    long long outside = strtoll(value, &value_end, 10);
+    if (*number_end || *value_end || value_end == value || of < 0 || of >= SPOOL_MAX_COUNTERS)
+        return;
+    store_integers(tables, STORE_COUNTER_SUM, (int64_t[]){tables->rank, of, outside}, 3, 3);
+}
+
 /* The number that a field of a META value holds; -1 where it holds none that a column can. */
 static int64_t field_number(const char *text, size_t bytes)
 {
@@ -148,6 +163,10 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
     }
     if (spool_meta_is(meta, "sampler")) {
         store_sampler(tables, meta);
+        return;
+    }
+    if ((name = spool_meta_behind(meta, "counted.", &name_bytes))) {
+        store_counter_sum(tables, meta, name, name_bytes);
         return;
     }
     if ((name = spool_meta_behind(meta, "left_out.", &name_bytes))) {

@@ -50,6 +50,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_SAMPLER] = REPLACE(sampler),
     [STORE_SAMPLE] = INSERT(sample),
     [STORE_SAMPLE_POST] = INSERT(sample_post),
+    [STORE_COUNTER_SUM] = REPLACE(counter_sum),
     [STORE_DETAIL] = INSERT(detail),
     [STORE_LEFT_OUT] = INSERT(left_out),
     [STORE_OPEN_WAIT] = INSERT(open_wait),

@@ -11,14 +11,14 @@ from .command import Command, check
 from .errors import CommandNotFound, Error, RunError
 
 if TYPE_CHECKING:
-    from .run import Run, open
+    from .run import Run, open, scaling
 
-__all__ = ["Command", "CommandNotFound", "Error", "Run", "RunError", "check", "open"]
+__all__ = ["Command", "CommandNotFound", "Error", "Run", "RunError", "check", "open", "scaling"]
 
 
 def __getattr__(name: str) -> Any:
     """What needs Arrow is looked for when it is used: each of an engine's workers imports this package, and none needs Arrow."""
-    if name in ("Run", "open"):
+    if name in ("Run", "open", "scaling"):
         from . import run
 
         return getattr(run, name)

@@ -18,24 +18,54 @@ from .errors import RunError
 _NODES = pyarrow.dataset.partitioning(pyarrow.schema([("node", pyarrow.string())]), flavor="hive")
 
 
-_EFFICIENCIES = pyarrow.schema(
-    [("kind", pyarrow.string()), ("name", pyarrow.string())]
-    + [(name, pyarrow.int64()) for name in ("useful_ns", "most_useful_ns", "runtime_ns")]
-    + [(f"{name}", pyarrow.float64()) for name in ("parallel_efficiency", "load_balance", "communication_efficiency")]
+#: Of a run or a part of it; what has two ends is two columns.
+_EFFICIENCY = (
+    [(name, pyarrow.int64()) for name in ("useful_ns", "most_useful_ns", "runtime_ns")]
+    + [(name, pyarrow.float64()) for name in ("parallel_efficiency", "load_balance", "communication_efficiency")]
     + [
         (f"{name}_efficiency_{end}", pyarrow.float64())
         for name in ("serialisation", "transfer")
         for end in ("low", "high")
     ]
 )
+_EFFICIENCIES = pyarrow.schema([("kind", pyarrow.string()), ("name", pyarrow.string()), *_EFFICIENCY])
+_SCALING = pyarrow.schema(
+    [("run", pyarrow.string()), ("ranks", pyarrow.int64())]
+    + _EFFICIENCY
+    + [(name, pyarrow.float64()) for name in ("speedup", "speedup_efficiency", "global_efficiency")]
+    + [(f"{name}_scaling", pyarrow.float64()) for name in ("computation", "instruction", "ipc", "frequency")]
+    + [("instructions", pyarrow.int64()), ("cycles", pyarrow.int64())]
+    + [(name, pyarrow.float64()) for name in ("ipc", "frequency_hz")]
+)
 
 
-def _efficiency(kind: str, name: Optional[str], numbers: Dict[str, Any]) -> Dict[str, Any]:
+def _flat(numbers: Dict[str, Any]) -> Dict[str, Any]:
     """A row of them: what has two ends is two columns."""
-    row: Dict[str, Any] = {"kind": kind, "name": name}
+    row: Dict[str, Any] = {}
     for key, value in numbers.items():
         row.update({f"{key}_{end}": of for end, of in value.items()} if isinstance(value, dict) else {key: value})
     return row
+
+
+def scaling(runs: Sequence[AnyPath], *, weak: bool = False, command: Optional[AnyPath] = None) -> pyarrow.Table:
+    """How a program scales, by POP's factors: a row for each run, those of few ranks first; null is what is not known.
+
+    Columns are the keys of ``lapscope report RUN RUN...`` in docs/json.md.
+
+    Args:
+        runs: two or more, of growing numbers of ranks.
+        weak: each rank has as much work in all of them; else all of them do the same work.
+        command: as of :func:`open`.
+
+    Raises:
+        CommandNotFound: there is no command ``lapscope``.
+        RunError: a run cannot be read, or there is only one.
+    """
+    if len(runs) < 2:
+        raise RunError("one run does not scale: name several, of growing numbers of ranks")
+    answer = Command(command).json("report", *runs, "--scaling", "weak" if weak else "strong")
+    rows = [_flat({**(run.pop("efficiency") or {}), **run}) for run in answer["runs"]]
+    return pyarrow.Table.from_pylist(rows, schema=_SCALING)
 
 
 class Run:
@@ -90,7 +120,7 @@ class Run:
         steps = report["steps"] or {}
         parts = [("run", None, report["efficiency"]), ("steps", None, steps.get("efficiency"))]
         parts += [("region", region["name"], region["efficiency"]) for region in report["regions"]]
-        rows = [_efficiency(kind, name, numbers) for kind, name, numbers in parts if numbers]
+        rows = [{"kind": kind, "name": name, **_flat(numbers)} for kind, name, numbers in parts if numbers]
         return pyarrow.Table.from_pylist(rows, schema=_EFFICIENCIES)
 
     def overlap(self) -> Dict[str, Any]:

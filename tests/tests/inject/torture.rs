@@ -223,6 +223,31 @@ fn allocator_of_another_library() {
     findings.assert();
 }
 
+/// Allocators that programs are linked with, or have preloaded: their files, which Debian packages bring.
+const ALLOCATORS: [&str; 4] =
+    ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2", "libtbbmalloc_proxy.so.2"];
+
+/// Computation beside them is interrupted; they themselves, and what they need, are not.
+#[test]
+fn allocators_that_programs_bring() {
+    let mut findings = Findings::default();
+    for (turn, name) in ALLOCATORS.into_iter().enumerate() {
+        let Some(library) = build::installed_library(name) else {
+            lapscope_tests::say!("NOT TESTED: {name} is not installed");
+            continue;
+        };
+        for mpi in share!(turn, mpi::debian()) {
+            let plain = |mode| Run::new(mpi, "heap", mode).rounds(FEW);
+            let preloaded = |mode| plain(mode).beside(&library);
+            let linked = |mode| plain(mode).linked_with(name);
+            let bare = plain(None).bare().expect("no program in Fortran");
+            findings.check(&preloaded(Some(Mode::Timer)), &bare);
+            findings.check(&linked(Some(Mode::Timer)), &bare);
+        }
+    }
+    findings.assert();
+}
+
 /// What `make torture` does: all programs under all MPIs, as long as they like, until `LAPSCOPE_TEST_MINUTES` are over or
 /// something changes.
 #[test]

@@ -182,11 +182,12 @@ fn say_written(written: &Written, wanted: &Path) {
         say!("{what} when the recording ended: they are drawn up to then");
     }
     say!(
-        "{}: {} calls, {} requests, {} messages of {} ranks",
+        "{}: {} calls, {} requests, {} messages of {} rank{}",
         wanted.display(),
         count(calls),
         count(requests),
         count(messages),
-        count(ranks)
+        count(ranks),
+        plural(ranks)
     );
 }

@@ -3,14 +3,13 @@
 use super::words::{nonblocking_send, others, place};
 use super::{Advice, Cure};
 
-pub(super) fn headline(advice: &Advice) -> String {
+/// `processors`: why ranks lack them.
+pub(super) fn headline(advice: &Advice, processors: &str) -> String {
     let at = place(&advice.waiting);
     let from = place(advice.change.first().unwrap_or(&advice.waiting));
     let to = place(advice.change.last().unwrap_or(&advice.waiting));
     match advice.cure {
-        Cure::GiveProcessors => {
-            "Give each rank a processor of its own: fewer ranks on a node, or another binding.".to_owned()
-        }
+        Cure::GiveProcessors => processors.to_owned(),
         Cure::Test => format!("Call MPI_Test in the computation between {from} and {to}."),
         Cure::WaitTogether => format!("Complete the sends of {at} later, together with the receives in {to}."),
         Cure::WaitBehind => format!("Complete the sends of {at} later, after {to}."),
@@ -37,6 +36,9 @@ pub(super) fn headline(advice: &Advice) -> String {
             format!("See what other threads compute while one waits in {at}: if they do the work, that wait costs nothing.")
         }
         Cure::PartnerLate => format!("Even out the work, which overlap cannot: {at} waits for ranks that come late."),
+        Cure::NothingToHideBehind if advice.is_blocking_transfer() => format!(
+            "Make {at} non-blocking, if there is work that does not need its data: as it is, nothing can be computed beside it."
+        ),
         Cure::NothingToHideBehind => {
             format!("Nothing in the communication alone: {at} has too little computation beside its transfers.")
         }

@@ -15,10 +15,10 @@ use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, most, Late, Sums};
 use super::{
-    profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began, CallSite,
-    Cure, Limit, OrCopy, OrTest, UnevenAdvice,
+    order, profile, uneven, words, Advice, AdviceCause, AdviceContext, AdviceEvidence, Began,
+    CallSite, Cure, Limit, OrCopy, OrTest, UnevenAdvice,
 };
-use crate::starved::crowded_first;
+use crate::starved::{crowded_first, give_processors};
 use lapscope_data::model::{Nanos, Rank, RankInfo};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
@@ -34,13 +34,8 @@ const CHEAP_POST: i64 = 5_000;
 /// took one, which is no fault of how the program was started.
 const DISTORTS: f64 = 0.02;
 
-fn is_first(advice: &Advice) -> bool {
-    advice.cure == Cure::GiveProcessors
-}
-
 impl Gathered {
-    /// Advice on all that was gathered: first missing processors where they distort the rest, then what helps, then what does
-    /// not, each by time. `run_time` is that of all ranks together.
+    /// Advice on all that was gathered, in the order of [`order::sort`]. `run_time` is that of all ranks together.
     pub fn advise(
         mut self,
         trace: &Trace,
@@ -48,13 +43,11 @@ impl Gathered {
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
-        for waits in self.waits.values_mut() {
-            waits.sort_unstable();
-        }
+        self.waits.values_mut().for_each(|waits| waits.sort_unstable());
         let origins = Chains::new(&self.waits).origins();
         let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
-        let crowded = crowded_first(&infos);
-        let mut judge = Judge { trace, setting, run_time, names, origins, crowded };
+        let (crowded, processors) = (crowded_first(&infos), give_processors(&infos));
+        let mut judge = Judge { trace, setting, run_time, names, origins, crowded, processors };
         let findings = judge_findings(&self, setting.limits, judge.copies_sends());
         let judged = Moves(setting.reach).take(findings);
         let pieces = merge(judged, &trace.places, judge.names);
@@ -64,13 +57,7 @@ impl Gathered {
             |piece: &&Piece| Nanos(piece.sums.time()).share_of(run_time) >= least(piece.cure);
         let worth = pieces.iter().filter(is_worth);
         let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self.waited)).collect();
-        advice.sort_by(|a, b| {
-            is_first(b)
-                .cmp(&is_first(a))
-                .then(b.helps.cmp(&a.helps))
-                .then(b.at_stake().cmp(&a.at_stake()))
-                .then(a.cure.cmp(&b.cure))
-        });
+        order::sort(&mut advice);
         uneven::say_once(&mut advice);
         profile::say_how(&mut advice, setting.samples);
         advice
@@ -224,6 +211,8 @@ struct Judge<'a> {
     origins: BTreeMap<SiteId, BTreeMap<Origin, i64>>,
     /// Ranks share processors: what to say first where their work is called uneven.
     crowded: Option<String>,
+    /// Why they lack processors, as [`give_processors`] says it.
+    processors: [String; 2],
 }
 
 impl Judge<'_> {
@@ -273,6 +262,8 @@ impl Judge<'_> {
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),
+            predicted: super::Bounds::default(),
+            verified: None,
             computes: None,
             uneven: None,
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
@@ -286,10 +277,12 @@ impl Judge<'_> {
             advice.replay = self.setting.replayed.within(advice.replay, advice.uneven.as_ref());
         }
         let moves = Moves(self.setting.reach);
-        advice.headline = moves.headline(finding).unwrap_or_else(|| headline(&advice));
+        advice.headline =
+            moves.headline(finding).unwrap_or_else(|| headline(&advice, &self.processors[0]));
         let of_reach = moves.sentence(finding, &advice);
-        advice.sentence =
-            of_reach.unwrap_or_else(|| words::sentence(&advice, sums.collective, self.setting));
+        advice.sentence = of_reach.unwrap_or_else(|| {
+            words::sentence(&advice, sums.collective, self.setting, &self.processors[1])
+        });
         advice.sentence += &moves.beside(finding, &sums.late_posts).unwrap_or_default();
         advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
         if let Some(crowded) = self.crowded.as_ref().filter(|_| advice.says_uneven_work()) {
@@ -307,7 +300,14 @@ impl Judge<'_> {
             (_, region) => (region.map(|(post, _)| post).into_iter().collect::<Vec<_>>(), &[][..]),
         };
         let (samples, places) = (self.setting.samples, &self.trace.places);
-        advice.computes = profile::while_posted(samples, &posts, ranks, places, self.names);
+        advice.computes = profile::while_posted(
+            samples,
+            &posts,
+            ranks,
+            places,
+            self.names,
+            advice.is_in_python(),
+        );
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,

@@ -13,13 +13,18 @@ const NEAR_LIMIT: u64 = 16;
 /// What ends a sentence that tells to test.
 const INJECTION: &str = "; lapscope can do that: lapscope tune -- <launch line>";
 
-pub(super) fn sentence(advice: &Advice, collective: bool, setting: AdviceContext<'_>) -> String {
+/// `processors`: what to do where ranks lack them.
+pub(super) fn sentence(
+    advice: &Advice,
+    collective: bool,
+    setting: AdviceContext<'_>,
+    processors: &str,
+) -> String {
     let limits = setting.limits;
     match advice.cure {
         Cure::GiveProcessors => format!(
             "Give each rank a processor of its own: in these waits, most of them in {}, ranks or those that they waited for were \
-             able to run and had none. Start fewer ranks on a node, or see how the launcher binds them. What else is said here \
-             may be due to that.",
+             able to run and had none. {processors} What else is said here may be due to that.",
             place(&advice.waiting)
         ),
         Cure::Test => test(advice, collective, setting),
@@ -279,7 +284,10 @@ fn partner_late(advice: &Advice, collective: bool) -> String {
         let inside = percent(1.0 - computing);
         let known = advice.began.as_ref().filter(|began| began.share >= FEW);
         let began = known.map(began).unwrap_or_default();
-        return format!("{at} waits for {whom}, inside MPI for {inside} of that time{began}.");
+        let s = if advice.change_ranks.len() == 1 { "is" } else { "are" };
+        return format!(
+            "{at} waits for {whom}, which {s} inside MPI for {inside} of that time{began}."
+        );
     }
     if advice.threaded {
         return format!(
@@ -317,16 +325,17 @@ fn began(began: &Began) -> String {
     let share = percent(began.share);
     match began.doing {
         Doing::Computing => format!(
-            ", mostly waiting as well: {share} of it began with rank {rank}, which came late from computing to {at}"
+            ", mostly waiting as well: {share} of these waits began with rank {rank}, which came late from computing to {at}"
         ),
         Doing::WaitingInCircle => {
-            format!(", waiting for each other: {share} of it in a circle that rank {rank} is in, with {at}")
+            format!(", waiting for each other: {share} of these waits in a circle that rank {rank} is in, with {at}")
         }
         Doing::WaitingForSeveral => format!(
-            ": {share} of it began with rank {rank}, which waited for several ranks one after the other before it came to {at}"
+            ": {share} of these waits began with rank {rank}, which waited for several ranks one after the other before it came to {at}"
         ),
         Doing::InMpi => format!(
-            ": {share} of it began with rank {rank}, inside MPI until it came to {at}, and waiting for nobody that is known"
+            ": {share} of these waits began with rank {rank}, which was in another call of MPI before it came to {at}; for whom it \
+             waited there is not known"
         ),
     }
 }

@@ -1,14 +1,12 @@
 /* == test: before */
-/* @post */
-MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
-MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]);
+MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]); @receive
+MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]); @send
 for (int block = 0; block < blocks; block++)
     compute(block); @line
 MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* @wait */
 /* == test: after */
-/* @post */
-MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]);
-MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]);
+MPI_Irecv(in, count, MPI_DOUBLE, peer, tag, comm, &requests[0]); @receive
+MPI_Isend(out, count, MPI_DOUBLE, peer, tag, comm, &requests[1]); @send
 double last = MPI_Wtime();
 for (int block = 0; block < blocks; block++) {
     compute(block); @line

@@ -1,15 +1,13 @@
 ! == test: before
-! @post
-call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
-call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
+call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr) @receive
+call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr) @send
 do block = 1, blocks
   call compute(block) @line
 end do
 call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr) ! @wait
 ! == test: after
-! @post
-call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr)
-call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr)
+call MPI_Irecv(in, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(1), ierr) @receive
+call MPI_Isend(out, count, MPI_DOUBLE_PRECISION, peer, tag, comm, requests(2), ierr) @send
 ! with: double precision :: last; logical :: done
 last = MPI_Wtime()
 do block = 1, blocks

@@ -1,5 +1,7 @@
 //! Which files make up a run.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -31,6 +33,42 @@ pub fn find_run(named: Option<&Path>) -> Result<PathBuf, DbError> {
     }
 }
 
+/// The directory and its numbered siblings, as far as they exist, in the order of their numbers: a launch into a directory that
+/// has a run writes beside it, `DIR-2`, `DIR-3` and so on.
+pub fn with_siblings(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let name = directory.file_name().unwrap_or_default().as_bytes().to_vec();
+    let parent = directory.parent().unwrap_or(directory).to_path_buf();
+    let listed = if parent.as_os_str().is_empty() { Path::new(".") } else { &parent };
+    let entries = std::fs::read_dir(listed).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let entry_name = entry.file_name();
+            let rest = entry_name.as_bytes().strip_prefix(name.as_slice())?;
+            let number = match rest.strip_prefix(b"-") {
+                None => Some(1).filter(|_| rest.is_empty())?,
+                Some(digits) => OsStr::from_bytes(digits).to_str()?.parse().ok()?,
+            };
+            Some((number, parent.join(entry_name)))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path)
+}
+
+/// The newest of the numbered siblings of a run, where it is newer than the run itself.
+pub fn newer_sibling(run: &Path) -> Option<PathBuf> {
+    let own = written(&list_files(run).ok()?)?;
+    let others = with_siblings(run).filter(|other| other != run);
+    let dated = others.filter_map(|other| Some((written(&list_files(&other).ok()?)?, other)));
+    dated.max().filter(|(time, _)| *time > own).map(|(_, other)| other)
+}
+
+/// When its newest file of data was written. Not the directory: `lapscope recover` on an old run would make its directory new.
+fn written(files: &RunFiles) -> Option<SystemTime> {
+    let files = files.databases.iter().chain(&files.spools);
+    files.filter_map(|file| std::fs::metadata(file).and_then(|it| it.modified()).ok()).max()
+}
+
 fn newest_run(directory: &Path) -> Result<PathBuf, DbError> {
     let io = |source| DbError::Io { path: directory.into(), source };
     let mut newest: Option<(SystemTime, PathBuf)> = None;
@@ -41,12 +79,7 @@ fn newest_run(directory: &Path) -> Result<PathBuf, DbError> {
             continue;
         }
         let Ok(files) = list_files(&directory.join(&path)) else { continue };
-        // Data files, not the directory: `lapscope recover` on an old run would make its directory new.
-        let written = files.databases.iter().chain(&files.spools).filter_map(|file| {
-            std::fs::metadata(file).and_then(|metadata| metadata.modified()).ok()
-        });
-        let candidate = written.max().map(|time| (time, path));
-        newest = newest.max(candidate);
+        newest = newest.max(written(&files).map(|time| (time, path)));
     }
     newest.map(|(_, path)| path).ok_or(DbError::NoRun)
 }

@@ -48,6 +48,12 @@ pub fn is_python_layer(path: &str) -> bool {
         || MODULES.iter().any(|module| is_frozen(module) || is_standard(path, module))
 }
 
+/// Whether a file is the interpreter of Python: the executable, or the library that has it.
+pub fn is_python_interpreter(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ["python3", "libpython3"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Whether a file is that module of Python's own library: `/usr/lib/python3.11/threading.py`.
 fn is_standard(path: &str, module: &str) -> bool {
     let mut parts = path.rsplit('/');

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{is_mpi_library, is_python_layer};
+use crate::model::{is_mpi_library, is_python_interpreter, is_python_layer};
 
 /// One frame by name. An address inside inlined code gives several of these, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
@@ -45,9 +45,9 @@ impl FrameName {
         let place = match (&self.file, self.line) {
             (Some(file), Some(line)) => {
                 let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
-                Some(format!("{}:{line}{column}", base_name(file)))
+                Some(format!("{}:{line}{column}", self.file_name(file)))
             }
-            (Some(file), None) => Some(base_name(file).to_owned()),
+            (Some(file), None) => Some(self.file_name(file).to_owned()),
             (None, _) => None,
         };
         match (&self.function, place) {
@@ -58,6 +58,12 @@ impl FrameName {
                 format!("{}+{:#x}", base_name(self.module.as_deref().unwrap_or("?")), self.address)
             }
         }
+    }
+
+    /// Without directories, but for mpi4py's own: `mpi4py/futures/_core.py`.
+    fn file_name<'a>(&self, file: &'a str) -> &'a str {
+        let layer = file.rfind("/mpi4py/").filter(|_| self.is_python() && self.is_python_layer());
+        layer.map_or(base_name(file), |at| &file[at + 1..])
     }
 
     /// Python's names have no parameters, and angles of their own: `<module>`, `<lambda>`.
@@ -72,6 +78,11 @@ impl FrameName {
     /// Whether it is a line of Python: the file is what code is read from.
     pub fn is_python(&self) -> bool {
         self.module.is_some() && self.module == self.file
+    }
+
+    /// Whether it is machine code of Python's interpreter.
+    pub fn is_python_interpreter(&self) -> bool {
+        self.module.as_deref().is_some_and(is_python_interpreter)
     }
 
     /// Whether it is part of what brings MPI to Python, or starts what Python runs.

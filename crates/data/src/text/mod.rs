@@ -13,4 +13,4 @@ pub mod style;
 pub mod units;
 pub mod visible;
 
-pub use lists::{list_ranks, plural};
+pub use lists::{capitalized, list_ranks, plural};

@@ -73,6 +73,16 @@ pub fn count(count: u64) -> String {
     }
 }
 
+/// "2.50": so many times.
+pub fn factor(value: f64) -> String {
+    three_digits(value)
+}
+
+/// "2.45 GHz"
+pub fn hertz(value: f64) -> String {
+    format!("{} GHz", three_digits(value / 1e9))
+}
+
 fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v < 9.995 => format!("{value:.2}"),

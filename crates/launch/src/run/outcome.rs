@@ -65,6 +65,18 @@ pub fn read(run: &RunDirectory) -> anyhow::Result<JobOutcome> {
     Ok(outcome)
 }
 
+/// Says where a launch has written that was told to write into a directory with an earlier run.
+pub fn beside(asked: &Path, runs: &[RunDirectory]) -> Option<String> {
+    let first = runs.first().filter(|_| runs.iter().all(|run| run.directory != asked))?;
+    let [asked, written] = [asked, &first.directory].map(relative);
+    Some(format!(
+        "{} has an earlier run already, which lapscope report {} shows: this one is in {}",
+        asked.display(),
+        shell::quote(&asked),
+        written.display()
+    ))
+}
+
 /// Describes a run whose spools are to stay as they are.
 ///
 /// # Errors
@@ -229,6 +241,19 @@ mod tests {
             .contains("data in /data/run: 3 of 4 ranks in 2 worlds, 10 requests, 5 calls, 0 lost"));
         assert!(text.contains("ranks 1 (killed), 2:0 (MPI_Abort)"), "{text}");
         assert!(text.ends_with("next: lapscope report /data/run"));
+    }
+
+    #[test]
+    fn a_run_beside_another_is_said_to_be_there() {
+        let run = |name: &str| RunDirectory { directory: name.into(), launch: String::new() };
+        let asked = Path::new("/data/run");
+        let said = beside(asked, &[run("/data/run-2")]).unwrap();
+        assert!(
+            said.ends_with("lapscope report /data/run shows: this one is in /data/run-2"),
+            "{said}"
+        );
+        assert_eq!(beside(asked, &[run("/data/run"), run("/data/run-2")]), None);
+        assert_eq!(beside(asked, &[]), None);
     }
 
     #[test]

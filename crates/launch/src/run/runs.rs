@@ -1,11 +1,10 @@
 //! Which run directories a launch has made: its ranks are told its name, and write it into them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use lapscope_data::db::parse_name;
+use lapscope_data::db::{parse_name, with_siblings};
 use lapscope_data::recovery::{recover_ended_run, Claim, RecoverSummary};
 
 /// A launch, from before its start to behind its end. One that makes several jobs gives the first `DIR`, the next `DIR-2`,
@@ -86,26 +85,6 @@ fn token() -> String {
         bytes = (now ^ (u128::from(std::process::id()) << 96)).to_be_bytes();
     }
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The directory and its numbered siblings, as far as they exist, in the order of their numbers.
-fn with_siblings(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    let name = directory.file_name().unwrap_or_default().as_bytes().to_vec();
-    let parent = directory.parent().unwrap_or(directory).to_path_buf();
-    let entries = std::fs::read_dir(&parent).into_iter().flatten().flatten();
-    let mut found: Vec<(u32, PathBuf)> = entries
-        .filter_map(|entry| {
-            let entry_name = entry.file_name();
-            let rest = entry_name.as_bytes().strip_prefix(name.as_slice())?;
-            let number = match rest.strip_prefix(b"-") {
-                None => Some(1).filter(|_| rest.is_empty())?,
-                Some(digits) => OsStr::from_bytes(digits).to_str()?.parse().ok()?,
-            };
-            Some((number, parent.join(entry_name)))
-        })
-        .collect();
-    found.sort();
-    found.into_iter().map(|(_, path)| path)
 }
 
 /// Names of the files of ranks: spools become databases, so without what is behind the last dot.

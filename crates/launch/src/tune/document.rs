@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::choice::hidden_cost;
 use super::confirm::Confirmation;
@@ -11,6 +11,8 @@ use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
 use super::settings::document::SettingsAnswer;
 use super::trial::{nanos, InjectionSetting, Trial};
+use super::variable::Variable;
+use crate::run::Mode;
 use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
 use lapscope_data::JSON_VERSION;
@@ -40,7 +42,7 @@ pub struct TuneDocument {
     pub is_interrupted: bool,
     /// Sentences on what to know of all this.
     pub notes: Vec<String>,
-    /// What would help instead; empty where injection does.
+    /// What would help instead; where injection does, the advice that it follows, with what that gained.
     pub advice: Vec<Advice>,
     /// Where the recorded runs are; `null`: nowhere.
     pub directory: Option<PathBuf>,
@@ -82,18 +84,6 @@ pub struct Best {
     /// Variables to set.
     pub environment: Vec<Variable>,
     pub policy: PathBuf,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Variable {
-    pub name: String,
-    pub value: String,
-}
-
-impl Variable {
-    pub fn new(name: &str, value: String) -> Variable {
-        Variable { name: name.to_owned(), value }
-    }
 }
 
 /// A run with injection.
@@ -189,11 +179,19 @@ impl TuneDocument {
         };
     }
 
-    /// What helps where injection does not: calls of MPI_Test that are advised are what was injected, if it was.
-    pub fn advise(&mut self, advice: Vec<Advice>) {
-        let was_tested = self.runs.iter().any(|run| run.tests > 0);
+    /// What helps where injection does not: calls of MPI_Test that are advised are what was injected, if it was. Where it does, these,
+    /// with what whole runs gained by all of them together.
+    pub fn advise(&mut self, advice: Vec<Advice>, were_made: bool) {
         self.advice = advice;
-        if was_tested {
+        if self.found == TuneResult::Gain {
+            let verified = self.confirmation.as_ref().map(|confirmation| confirmation.gain);
+            let is_copied = self.best.as_ref().is_some_and(|best| best.setting.mode == Mode::Sends);
+            self.advice.retain(|advice| match is_copied {
+                true => advice.or_copy.is_some(),
+                false => advice.is_for_tests(),
+            });
+            self.advice.iter_mut().for_each(|advice| advice.verified = verified);
+        } else if were_made {
             self.advice.retain(|advice| advice.cure != Cure::Test);
             self.advice.iter_mut().for_each(|advice| advice.or_test = None);
         }

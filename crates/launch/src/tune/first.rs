@@ -31,7 +31,8 @@ pub struct FirstRun {
     pub longest_ns: Nanos,
     pub run_ns: Nanos,
     pub ranks: u64,
-    /// Requests of at least `min_bytes`; the largest of all.
+    /// All; those of at least `min_bytes`; the largest.
+    pub requests: u64,
     pub large_requests: u64,
     pub largest_bytes: Bytes,
     pub min_bytes: u64,
@@ -102,6 +103,7 @@ impl FirstRun {
             longest_ns: runs.clone().max().unwrap_or_default(),
             run_ns: runs.sum(),
             ranks: trace.ranks.len() as u64,
+            requests: 0,
             large_requests: 0,
             largest_bytes: Bytes(0),
             min_bytes,
@@ -114,6 +116,7 @@ impl FirstRun {
         };
         first.copies = copies(advice, min_bytes).filter(|it| !first.is_nothing(it.stake_ns));
         for half in requests(trace) {
+            first.requests += 1;
             first.largest_bytes = first.largest_bytes.max(half.bytes());
             if half.bytes().0 >= min_bytes {
                 first.large_requests += 1;
@@ -217,6 +220,7 @@ mod tests {
             longest_ns: Nanos(longest_ms * 1_000_000),
             run_ns: Nanos(2 * longest_ms * 1_000_000),
             ranks: 2,
+            requests: 12,
             large_requests: 10,
             largest_bytes: Bytes(1 << 20),
             min_bytes: 1 << 16,

@@ -17,3 +17,4 @@ pub mod session;
 pub mod settings;
 pub mod trial;
 pub mod tuning;
+pub mod variable;

@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 
 use super::choice::{self, cost_of_threads};
 use super::first::{Crowd, FirstRun, Slots};
-use super::trial::Trial;
+use super::trial::{InjectionSetting, Trial};
 use crate::run::Mode;
 use lapscope_data::model::Rank;
-use lapscope_data::text::units::percent;
+use lapscope_data::text::units::{percent, time};
 use lapscope_data::text::{list_ranks, plural};
 use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::Interval;
-
-/// This fraction of interrupts that found MPI closed to them is worth a word.
-const MANY_DEFERRED: f64 = 0.5;
 
 /// The note on the slots.
 pub fn on_slots(slots: &Slots) -> Option<String> {
@@ -40,10 +37,10 @@ pub fn on_unsure(tried: &[Trial]) -> Option<String> {
 }
 
 /// Notes on a run with injection.
-pub fn on_trial(trial: &Trial) -> Vec<String> {
+pub fn on_trial(trial: &Trial, first: &FirstRun) -> Vec<String> {
     let problems = on_problems(trial);
     let tests = trial.setting.mode != Mode::Sends;
-    let idle = on_tests(trial).filter(|_| tests && problems.is_empty());
+    let idle = on_tests(trial, first).filter(|_| tests && problems.is_empty());
     let notes = problems.into_iter().chain(idle).chain(on_deferred(trial));
     notes.map(|note| format!("{}: {note}", trial.name)).collect()
 }
@@ -64,9 +61,9 @@ fn on_problems(trial: &Trial) -> Vec<String> {
     ranks_of.iter().map(|(problem, ranks)| format!("{}: {problem}", whose(ranks))).collect()
 }
 
-fn on_tests(trial: &Trial) -> Option<String> {
+fn on_tests(trial: &Trial, first: &FirstRun) -> Option<String> {
     match (trial.tests(), trial.found()) {
-        (0, _) => Some(format!("no test was made: {}.", why_no_test(trial.setting.mode))),
+        (0, _) => Some(format!("no test was made: {}.", why_no_test(trial.setting, first))),
         (tests, 0) => Some(format!(
             "none of {tests} tests moved anything: transfers were complete, or go on without them."
         )),
@@ -76,7 +73,7 @@ fn on_tests(trial: &Trial) -> Option<String> {
 
 fn on_deferred(trial: &Trial) -> Option<String> {
     let Tests { deferred, interrupts, .. } = trial.injection.totals.tests;
-    (deferred as f64 > MANY_DEFERRED * interrupts as f64).then(|| {
+    trial.was_kept_out().then(|| {
         format!(
             "{deferred} of {interrupts} interrupts came where MPI cannot be entered, as inside the C library or MPI itself: \
              thread does not mind."
@@ -84,13 +81,20 @@ fn on_deferred(trial: &Trial) -> Option<String> {
     })
 }
 
-fn why_no_test(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Sends => "sends went from copies",
-        Mode::Calls => "the program calls nothing of MPI while large requests are pending",
-        Mode::Timer => "large requests are not pending for long enough",
-        Mode::Thread => {
-            "large requests are not pending for long enough, or the thread got no processor"
+fn why_no_test(setting: InjectionSetting, first: &FirstRun) -> String {
+    let window = first.compute_ns.mean(first.large_requests).unwrap_or_default();
+    let is_long = window.0 >= 2_000 * i64::from(setting.interval_us);
+    let window = time(window);
+    match setting.mode {
+        Mode::Sends => "sends went from copies".to_owned(),
+        Mode::Calls => "the program calls nothing of MPI while large requests are pending".to_owned(),
+        Mode::Timer if is_long => format!(
+            "its interrupts come while the program runs, and it hardly runs in the {window} for which a large request is pending: \
+             it sleeps there, waits for something else, or has no processor"
+        ),
+        Mode::Thread if is_long => "its thread got no processor".to_owned(),
+        Mode::Timer | Mode::Thread => {
+            format!("a large request is pending for {window} of computation only, a mean")
         }
     }
 }
@@ -138,4 +142,41 @@ fn on_price(slowdowns: &str, tried: &[Trial]) -> String {
         "thread: it asks for MPI_THREAD_MULTIPLE, which may slow down every call, also while nothing is injected; a run by \
          itself cannot see that. Against the first run its steps without injection took {slowdowns} time. {taken_off}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapscope_data::model::{Bytes, Nanos};
+
+    /// With one request under way for so long.
+    fn first(window_ns: i64) -> FirstRun {
+        FirstRun {
+            longest_ns: Nanos(1_000_000_000),
+            run_ns: Nanos(2_000_000_000),
+            ranks: 2,
+            requests: 1,
+            large_requests: 1,
+            largest_bytes: Bytes(1 << 20),
+            min_bytes: 1 << 16,
+            compute_ns: Nanos(window_ns),
+            step_ns: None,
+            stake_ns: Nanos(0),
+            copies: None,
+            smaller_bytes: None,
+            crowd: None,
+        }
+    }
+
+    #[test]
+    fn a_program_that_sleeps_is_not_said_to_be_quick() {
+        let why = |window_ns| {
+            why_no_test(
+                InjectionSetting { mode: Mode::Timer, interval_us: 1000 },
+                &first(window_ns),
+            )
+        };
+        assert!(why(50_000_000).contains("hardly runs in the 50.0 ms"), "{}", why(50_000_000));
+        assert!(why(900_000).contains("pending for 900 µs"), "{}", why(900_000));
+    }
 }

@@ -13,7 +13,7 @@ use anyhow::{bail, Context};
 
 use super::bar::TrialBar;
 use super::copy::WorkingCopy;
-use super::document::Variable;
+use super::variable::Variable;
 use crate::install;
 use crate::run::child::{exit_code, ChildEnd, HeldSignals, Watch};
 use crate::run::environment::{self, EnvironmentChanges};

@@ -9,7 +9,11 @@ use crate::run::Mode;
 use lapscope_data::model::Nanos;
 use lapscope_measure::injection::Injection;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::Interval;
+
+/// This fraction of interrupts that found MPI closed to them leaves most of the computation without tests.
+const MANY_DEFERRED: f64 = 0.5;
 
 /// What a run injects with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
@@ -46,6 +50,18 @@ impl Trial {
 
     pub fn tests(&self) -> u64 {
         self.injection.totals.tests.tests
+    }
+
+    /// Whether most interrupts came where MPI cannot be entered.
+    pub fn was_kept_out(&self) -> bool {
+        let Tests { deferred, interrupts, .. } = self.injection.totals.tests;
+        deferred as f64 > MANY_DEFERRED * interrupts as f64
+    }
+
+    /// Whether tests were made in the computation, where a program would make them itself.
+    pub fn tested_computation(&self) -> bool {
+        let all_could = self.injection.ranks.iter().all(|rank| rank.problem.is_none());
+        self.setting.mode == Mode::Timer && self.tests() > 0 && all_could && !self.was_kept_out()
     }
 
     /// Tests that moved something.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::bar::{pair_line, trial_line, TrialBar};
 use super::choice;
 use super::confirm::{self, Confirmation, RunPair};
-use super::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult, Variable};
+use super::document::{Best, InjectedSite, RunRow, TuneDocument, TuneResult};
 use super::earlier::Earlier;
 use super::first::{Crowd, FirstRun, Hopeless, Slots};
 use super::notes;
@@ -20,8 +20,10 @@ use super::settings::document::{SettingsAnswer, StoppedBy, TriedSetting};
 use super::settings::first::MpiOfRun;
 use super::settings::trials::SettingsTrials;
 use super::trial::{nanos, read_injection, InjectionSetting, Trial};
+use super::variable::Variable;
 use crate::run::Mode;
 use lapscope_advise::advice::Advice;
+use lapscope_data::files::cannot_write;
 use lapscope_data::options;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::store;
@@ -168,10 +170,11 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             self.conclude(&known, answer)?;
         }
-        match answer.found {
-            TuneResult::Gain => answer.notes.extend(self.by_hand(&known)),
-            _ => answer.advise(known.advice),
+        if answer.found == TuneResult::Gain {
+            answer.notes.extend(self.by_hand(&known));
         }
+        let were_made = self.tried.iter().any(Trial::tested_computation);
+        answer.advise(known.advice, were_made);
         Ok(())
     }
 
@@ -307,7 +310,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let all = || tried.iter().chain(&checked);
         answer.found = TuneResult::NoGain;
         answer.notes.extend(notes::on_slots(&known.slots));
-        answer.notes.extend(all().flat_map(notes::on_trial));
+        answer.notes.extend(all().flat_map(|trial| notes::on_trial(trial, &known.first)));
         answer.notes.extend(notes::on_threads(tried, known.first.crowd));
         answer.runs = all().map(|trial| RunRow::for_trial(trial, tried)).collect();
         let Some(best) = choice::best(tried) else {
@@ -342,7 +345,7 @@ impl<'a, 's> Tuning<'a, 's> {
         };
         if answer.found == TuneResult::Gain && best.setting.mode != Mode::Sends {
             std::fs::write(self.asked.policy, policy.to_string())
-                .with_context(|| format!("{} cannot be written", self.asked.policy.display()))?;
+                .map_err(|error| cannot_write(self.asked.policy, error))?;
         }
         (answer.best, answer.confirmation) = (Some(best), confirmation);
         Ok(())
@@ -414,7 +417,6 @@ impl<'a, 's> Tuning<'a, 's> {
         Some(place + &how.unwrap_or_default())
     }
 
-    /// In words.
     fn named(&self, InjectionSetting { mode, interval_us }: InjectionSetting) -> String {
         match mode {
             Mode::Sends => format!("sends of up to {} from copies", bytes(self.copied_bytes)),

@@ -6,7 +6,6 @@ use std::ops::AddAssign;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::loops::LoopSums;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
@@ -139,5 +138,35 @@ impl RankOverlaps {
         if let Some(slot) = moment.slot.and_then(|slot| self.slots.get_mut(slot)) {
             add(slot);
         }
+    }
+}
+
+/// Loops whose tests completed something at one place of one rank. Nanoseconds.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct LoopSums {
+    pub loops: u64,
+    /// That found nothing.
+    pub tests: u64,
+    /// From the first test of each to the one that completed it.
+    pub span: i64,
+    /// Of that, before the other side had posted.
+    pub late: i64,
+    /// Of that, in loops whose tests follow each other at once.
+    pub tight: i64,
+    /// From one test to the next, in the mean of a loop: the shortest and the longest of them.
+    pub apart: Option<(i64, i64)>,
+}
+
+impl AddAssign<&LoopSums> for LoopSums {
+    fn add_assign(&mut self, other: &LoopSums) {
+        self.loops += other.loops;
+        self.tests += other.tests;
+        self.span += other.span;
+        self.late += other.late;
+        self.tight += other.tight;
+        self.apart = match (self.apart, other.apart) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (apart, more) => apart.or(more),
+        };
     }
 }

@@ -1,9 +1,7 @@
 //! Loops of tests that a rank may have waited in. What passes between two tests is no time of any call: whether a program computed
 //! there or waited is told by how far apart they were, and by how long the rank slept.
 
-use std::ops::AddAssign;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::groups::NamedSites;
 use super::measured::Measured;
@@ -15,36 +13,6 @@ use lapscope_trace::{RankTrace, Trace};
 const ASLEEP: i64 = 2;
 /// Gaps of which the longest is more than so many times the shortest are long now and short then, as work is.
 const LIKE_WORK: i64 = 4;
-
-/// Loops whose tests completed something at one place of one rank. Nanoseconds.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct LoopSums {
-    pub loops: u64,
-    /// That found nothing.
-    pub tests: u64,
-    /// From the first test of each to the one that completed it.
-    pub span: i64,
-    /// Of that, before the other side had posted.
-    pub late: i64,
-    /// Of that, in loops whose tests follow each other at once.
-    pub tight: i64,
-    /// From one test to the next, in the mean of a loop: the shortest and the longest of them.
-    pub apart: Option<(i64, i64)>,
-}
-
-impl AddAssign<&LoopSums> for LoopSums {
-    fn add_assign(&mut self, other: &LoopSums) {
-        self.loops += other.loops;
-        self.tests += other.tests;
-        self.span += other.span;
-        self.late += other.late;
-        self.tight += other.tight;
-        self.apart = match (self.apart, other.apart) {
-            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-            (apart, more) => apart.or(more),
-        };
-    }
-}
 
 /// A rank that waited in a loop of tests: `while (!done) { MPI_Test(...); usleep(...); }`.
 #[derive(Debug, Clone, Serialize)]

@@ -78,10 +78,12 @@ pub struct Duration {
 /// Exposed time of a step: completing and blocking calls, the mean over ranks.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Exposed {
+    /// The median.
     pub typical_ns: Nanos,
-    /// Share of the step's duration.
+    /// Of [`Duration::typical_ns`].
     pub typical_share: f64,
     pub worst_ns: Nanos,
+    /// Of the duration of the same step.
     pub worst_share: f64,
     pub worst_step: u64,
 }
@@ -221,7 +223,7 @@ impl Steps {
             duration,
             first_times_typical: warm_up,
             drift: Drift::fit(settled),
-            exposed: exposed_of(&exposed)?,
+            exposed: exposed_of(&exposed, typical)?,
             overlap: hidden(&cells, per),
             steps_in_row: per,
             efficiency: Efficiency::new(&sums.useful, None),
@@ -277,16 +279,15 @@ fn first_apart(cells: &[(u64, &StepCell)], durations: &[f64], typical: f64) -> O
     (times >= WARM_UP && first > nearly_all).then_some(times)
 }
 
-fn exposed_of(steps: &[(u64, f64, f64)]) -> Option<Exposed> {
-    let sorted = |of: fn(&(u64, f64, f64)) -> f64| {
-        let mut values: Vec<f64> = steps.iter().map(of).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        values
-    };
+/// Of steps with their exposed time, and its share of them; `typical` is how long a typical one takes, nanoseconds.
+fn exposed_of(steps: &[(u64, f64, f64)], typical: f64) -> Option<Exposed> {
+    let mut exposed: Vec<f64> = steps.iter().map(|it| it.1).collect();
+    exposed.sort_unstable_by(f64::total_cmp);
+    let typical_exposed = quantile(&exposed, 0.5)?;
     let worst = steps.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(Exposed {
-        typical_ns: Nanos(quantile(&sorted(|it| it.1), 0.5)?.round() as i64),
-        typical_share: quantile(&sorted(|it| it.2), 0.5)?,
+        typical_ns: Nanos(typical_exposed.round() as i64),
+        typical_share: typical_exposed / typical.max(1.0),
         worst_ns: Nanos(worst.1.round() as i64),
         worst_share: worst.2,
         worst_step: worst.0,

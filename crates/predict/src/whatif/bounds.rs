@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::buffering::{may_keep, nothing_kept};
+use super::buffering::{hands_out_work, may_keep, nothing_kept};
 use super::document::larger;
 use super::fit::fit;
 use super::standard::{balanced_load, ideal_network, perfect_progress};
@@ -136,14 +136,6 @@ fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
         let is_collective = operation.is_request && operation.direction == Direction::Collective;
         (is_collective || operation.kind == Kind::Rma) && is_replayed(trace, endpoint, operation)
     })
-}
-
-/// Whether ranks fetch from a counter in a window.
-pub(super) fn hands_out_work(trace: &Trace) -> bool {
-    let operations = || trace.ranks.iter().flat_map(|rank| &rank.operations);
-    let is_fetch = |name: &str| matches!(name, "MPI_Fetch_and_op" | "MPI_Compare_and_swap");
-    operations()
-        .any(|operation| operation.kind == Kind::Rma && is_fetch(&trace.call_of(operation).name))
 }
 
 impl ReportReplays {

@@ -8,6 +8,7 @@ mod doubt;
 
 use serde::Serialize;
 
+pub(super) use self::doubt::hands_out_work;
 use self::doubt::Doubt;
 use super::document::Blocked;
 use super::paths::NamedSites;

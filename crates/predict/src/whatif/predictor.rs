@@ -259,8 +259,8 @@ fn notes(replayer: &Replayer) -> Vec<String> {
     }
     if replayer.fitted.rests_on_waits() {
         notes.push(
-            "no message had nothing in between, so its times are fitted to the waits alone: lapscope calibrate -- <launch line> \
-             measures them"
+            "no message went undisturbed, so how long messages take is fitted to the waits: lapscope calibrate -- <launch line> \
+             measures it"
                 .to_owned(),
         );
     }

@@ -1,8 +1,9 @@
 //! Which calibration fits a run: of those that this machine keeps, and of the copy in the run's directory.
 //!
 //! The copy is `calibration.json`, so that the run gives the same numbers on any machine; a newer file of the reader's
-//! replaces it. A calibration whose ranks lacked processors is used only where `--reference` says so: what it calls
-//! undisturbed was not.
+//! replaces it. A copy that a report has made says where it is from: the run was recorded without it. A calibration whose
+//! ranks lacked processors is refused, that is used only where `--reference` says so: what it calls undisturbed was not. A run
+//! takes along a refused one, too, where it has no other: so no report takes an older one instead without saying so.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::circumstances::Hosts;
-use super::{lacked_processors, Calibration, Circumstances, MeasuredProgress, MOST_BYTES};
+use super::{lacked_processors, Calibration, Circumstances, FoundBy, MeasuredProgress, MOST_BYTES};
 use lapscope_data::db::{link_out, Census, RunFiles};
 use lapscope_data::files::open_regular;
 use lapscope_data::text::units::percent;
+use lapscope_measure::reference::RefusedCalibration;
 use lapscope_trace::Trace;
 
 /// Names the directory of the files.
@@ -24,15 +26,25 @@ pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
 pub struct CalibrationChoice {
     pub calibration: Option<Calibration>,
     pub file: PathBuf,
+    /// One that fits, too, and is newer.
+    pub refused: Option<RefusedCalibration>,
     /// Sentences about what was used or could not be.
     pub notes: Vec<String>,
+}
+
+/// Who looks for a calibration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seeker {
+    /// `lapscope run`, at the end of the run.
+    Recorder,
+    Report,
 }
 
 impl CalibrationChoice {
     /// Chooses the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
     pub fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> CalibrationChoice {
         match Circumstances::of_run(trace, &files.databases) {
-            Ok(circumstances) => find(&circumstances, files, even_disturbed),
+            Ok(circumstances) => find(&circumstances, files, even_disturbed, Seeker::Report),
             Err(error) => CalibrationChoice {
                 notes: vec![format!("no calibration was looked for: {error}")],
                 ..CalibrationChoice::default()
@@ -48,7 +60,7 @@ pub fn keep(files: &RunFiles) {
     }
     let census = Census::take(&files.databases);
     if let Ok(run) = Circumstances::new(census.infos().into_iter(), &files.databases) {
-        find(&run, files, false);
+        find(&run, files, false, Seeker::Recorder);
         MeasuredProgress::fitting(&run, files);
     }
 }
@@ -76,7 +88,12 @@ const KEPT: &str = "calibration.json";
 
 /// The best calibration that fits a run, of this machine's and the copy that lies in the run's directory. Such of other
 /// settings are named in the notes.
-fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> CalibrationChoice {
+fn find(
+    run: &Circumstances,
+    files: &RunFiles,
+    even_disturbed: bool,
+    seeker: Seeker,
+) -> CalibrationChoice {
     let mut paths = directory().map_or(Vec::new(), |directory| calibrations(&directory));
     let kept = files.root.is_dir().then(|| files.root.join(KEPT));
     let link = kept.as_deref().and_then(link_out);
@@ -84,24 +101,61 @@ fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> Calibrat
     paths.extend(kept.clone().filter(|path| path.exists()));
     let mut found = find_among(&paths, run, even_disturbed);
     found.notes.extend(link.map(|link| format!("calibration not used: {link}")));
-    if let (Some(kept), Some(_)) = (kept, &found.calibration) {
-        // where nobody may write, each reader has what is there
-        if found.file != kept && copy(&found.file, &kept, &files.databases).is_ok() {
-            found.file = kept;
-        }
+    if let Some(kept) = kept {
+        found.take_along(&kept, files, seeker);
+    }
+    if let Some(found_by) = found.calibration.as_ref().and_then(|it| it.found_by.as_ref()) {
+        found.notes.push(found_by.sentence());
     }
     found
 }
 
+impl CalibrationChoice {
+    /// Copies what was chosen into the run's directory. Where nobody may write, each reader has what is there.
+    fn take_along(&mut self, kept: &Path, files: &RunFiles, seeker: Seeker) {
+        let is_kept_refused = self.refused.as_ref().is_some_and(|refused| refused.file == kept);
+        let Some(calibration) = &mut self.calibration else {
+            if let Some(refused) = self.refused.as_mut().filter(|_| seeker == Seeker::Recorder) {
+                if copy(&refused.file, kept, &files.databases).is_ok() {
+                    refused.file = kept.to_path_buf();
+                }
+            }
+            return;
+        };
+        if self.file == kept {
+            return;
+        }
+        if seeker == Seeker::Report {
+            let replaced = Calibration::read(kept).ok().map(|kept| kept.created);
+            calibration.found_by = Some(FoundBy {
+                file: self.file.clone(),
+                instead_of: replaced.filter(|_| !is_kept_refused),
+            });
+        }
+        let written = || {
+            let text = serde_json::to_vec_pretty(calibration)?;
+            put(&mut text.as_slice(), kept, &files.databases)
+        };
+        if !is_kept_refused && written().is_ok() {
+            self.file = kept.to_path_buf();
+        }
+    }
+}
+
 /// Into a file that appears whole, and that those may read who may read the `databases` beside it.
-pub(super) fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
+fn put(text: &mut dyn Read, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(Path::new(".")))?;
-    std::io::copy(&mut open_regular(from)?.take(MOST_BYTES), &mut file)?;
+    std::io::copy(text, &mut file)?;
     if let Some(database) = databases.first() {
         file.as_file().set_permissions(database.metadata()?.permissions())?;
     }
     file.persist(to)?;
     Ok(())
+}
+
+/// As [`put`], what is in another file.
+pub(super) fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
+    put(&mut open_regular(from)?.take(MOST_BYTES), to, databases)
 }
 
 /// The hosts themselves before others of their kind, undisturbed ones before others, then the newest; of the same one the last.
@@ -134,6 +188,17 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> C
             *place = Some((order, path, calibration));
         }
     }
+    let refused = disturbed.map(|((.., created), file, calibration)| RefusedCalibration {
+        file: file.clone(),
+        created,
+        processor_share: calibration.times.processor_share.unwrap_or_default(),
+    });
+    let is_newer = |refused: &RefusedCalibration| match &best {
+        Some(((.., created), ..)) => refused.created > *created,
+        None => true,
+    };
+    let refused = refused.filter(is_newer);
+    notes.extend(refused.as_ref().map(refused_note));
     if let Some(((hosts, ..), file, calibration)) = best {
         if hosts == Hosts::Alike {
             let hosts = calibration.circumstances.hosts.iter().map(String::as_str).take(4);
@@ -143,16 +208,10 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> C
                 hosts.join(", ")
             ));
         }
-        return CalibrationChoice { calibration: Some(calibration), file: file.clone(), notes };
+        let calibration = Some(calibration);
+        return CalibrationChoice { calibration, file: file.clone(), refused, notes };
     }
-    if let Some((_, path, calibration)) = disturbed {
-        let share = percent(calibration.times.processor_share.unwrap_or_default());
-        notes.push(format!(
-            "calibration {} not used: its ranks had a processor for only {share} of the time in which they could have run; \
-             calibrate again with a processor for each rank, or say --reference calibration",
-            path.display()
-        ));
-    } else if let Some((_, path, calibration)) = other {
+    if let Some((_, path, calibration)) = other.filter(|_| refused.is_none()) {
         notes.push(format!(
             "calibration {} not used: it was made with {}, this run with {}",
             path.display(),
@@ -160,7 +219,17 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> C
             run.differing(&calibration.circumstances),
         ));
     }
-    CalibrationChoice { notes, ..CalibrationChoice::default() }
+    CalibrationChoice { refused, notes, ..CalibrationChoice::default() }
+}
+
+fn refused_note(refused: &RefusedCalibration) -> String {
+    let (file, share) = (refused.file.display(), percent(refused.processor_share));
+    format!(
+        "the calibration of {} is not used ({file}): its ranks had a processor for only {share} of the time in which they could \
+         have run. Calibrate again with a processor for each rank and nothing else running there, or use it all the same: \
+         --reference FILE",
+        refused.created
+    )
 }
 
 /// The files in a directory of calibrations, in the order of their names.
@@ -276,6 +345,42 @@ mod tests {
         assert!(found.notes[0].contains("a processor for only 50.0 % of"), "{:?}", found.notes);
         let asked = find_among(&calibrations(directory.path()), &here(), true);
         assert_eq!(time(&asked), Some(100));
+        let refused = found.refused.unwrap();
+        assert_eq!(
+            (refused.created.as_str(), refused.processor_share),
+            ("2026-01-01T00:00:00Z", 0.5)
+        );
+
+        // an older one is used, and that a newer one is not is said; beside a newer one nothing need be said
+        let add = |created, ns| {
+            let made = calibration(here(), created, ns);
+            made.write(&directory.path().join(made.file_name())).unwrap();
+            find_in(directory.path(), &here())
+        };
+        let older = add("2025-12-01T00:00:00Z", 200);
+        assert_eq!(
+            (time(&older), older.refused.is_some(), older.notes.len()),
+            (Some(200), true, 1)
+        );
+        let newer = add("2026-02-01T00:00:00Z", 300);
+        assert_eq!((time(&newer), newer.refused, newer.notes.len()), (Some(300), None, 0));
+    }
+
+    /// A report takes no refused one along: that of the reader's is no fact of the run.
+    #[test]
+    fn a_run_takes_a_refused_one_along() {
+        let run = tempfile::tempdir().unwrap();
+        let mut made = calibration(circumstances(&["a1"], None), "2026-01-01T00:00:00Z", 100);
+        made.times.processor_share = Some(0.5);
+        let directory = kept(&[made]);
+        let place = run.path().join(KEPT);
+        let files = RunFiles { root: run.path().into(), ..RunFiles::default() };
+        for (seeker, is_kept) in [(Seeker::Report, false), (Seeker::Recorder, true)] {
+            let mut found = find_in(directory.path(), &circumstances(&["a1"], None));
+            found.take_along(&place, &files, seeker);
+            assert_eq!((place.exists(), found.refused.unwrap().file == place), (is_kept, is_kept));
+        }
+        assert!(Calibration::read(&place).unwrap().found_by.is_none());
     }
 
     #[test]

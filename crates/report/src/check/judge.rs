@@ -2,12 +2,14 @@
 
 use std::ops::Neg;
 
+use super::alike;
 use super::names::Name;
 use super::runs::CheckedRun;
 use super::{CheckKind, CheckRow, FollowedAdvice, Limit, Verdict};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{percent, time};
+use lapscope_measure::efficiency::Bounds;
 use lapscope_trace::stats::{student_975, Interval};
 
 /// Fewer runs of a side tell no interval that is worth anything.
@@ -90,7 +92,9 @@ pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
         sentence,
     };
     let Some(values) = values(name, runs) else {
-        return row(Verdict::NotJudged, None, format!("{}: a run has no such number", name.asked));
+        let without = runs.iter().find(|run| run.value(&name.pointer).is_none());
+        let run = without.map_or("a run", |run| run.name.as_str());
+        return row(Verdict::NotJudged, None, format!("{} is not known of {run}", name.asked));
     };
     let (low, high) = (mean(&values, |it| it.0), mean(&values, |it| it.1));
     let value = (low + high) / 2.0;
@@ -116,13 +120,39 @@ pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
     }
 }
 
+/// Runs, and the earlier ones that they are held against.
+pub(super) struct SidesOfCheck<'a> {
+    pub runs: &'a [CheckedRun],
+    pub against: &'a [CheckedRun],
+    /// A smaller change is none.
+    pub tolerance: f64,
+}
+
+impl SidesOfCheck<'_> {
+    /// Why a difference of these runs tells nothing of the program.
+    fn tell_nothing(&self, name: &Name, (old, new): (MeanOfRuns, MeanOfRuns)) -> Option<String> {
+        let fewest = self.runs.len().min(self.against.len());
+        let are_few = fewest < FEWEST_RUNS;
+        let few = are_few.then(|| {
+            let s = plural(fewest as u64);
+            format!("{fewest} run{s} of a side are too few to tell that from chance; {FEWEST_RUNS} are enough")
+        });
+        alike::other_ranks(self.runs, self.against)
+            .or(few)
+            .or_else(|| starved(name, new.mean, self.runs))
+            .or_else(|| starved(name, old.mean, self.against))
+    }
+
+    /// Those that have no such number.
+    fn lack(&self, name: &Name) -> String {
+        let all = self.runs.iter().chain(self.against);
+        let without = all.filter(|run| run.value(&name.pointer).is_none());
+        without.map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// `None`: neither side has such a number.
-pub(super) fn compare(
-    name: &Name,
-    runs: &[CheckedRun],
-    against: &[CheckedRun],
-    tolerance: f64,
-) -> Option<CheckRow> {
+pub(super) fn compare(name: &Name, sides: &SidesOfCheck<'_>) -> Option<CheckRow> {
     let row = |verdict, values: Option<(f64, f64)>, change, sentence: String| CheckRow {
         what: name.asked.clone(),
         name: name.dotted(),
@@ -133,11 +163,11 @@ pub(super) fn compare(
         change,
         sentence: format!("{} {sentence}", name.asked),
     };
-    let (before, after) = match (values(name, against), values(name, runs)) {
+    let (before, after) = match (values(name, sides.against), values(name, sides.runs)) {
         (None, None) => return None,
         (Some(before), Some(after)) => (before, after),
         _ => {
-            let why = "is not known of some runs".to_owned();
+            let why = format!("is not known of {}", sides.lack(name));
             return Some(row(Verdict::NotJudged, None, None, why));
         }
     };
@@ -148,26 +178,22 @@ pub(super) fn compare(
     let (old, new) = (MeanOfRuns::new(&before)?, MeanOfRuns::new(&after)?);
     let means = Some((old.mean, new.mean));
     let is = format!("is {}, and was {}", shown(name, new.mean), shown(name, old.mean));
-    if before == after {
+    if alike::are_same(sides.runs, sides.against) {
         return Some(row(Verdict::Holds, means, None, format!("{is}: the same runs")));
     }
-    if before.len().min(after.len()) < FEWEST_RUNS {
-        let few = before.len().min(after.len());
-        let why = format!(
-            "{is}: {few} run{} of a side are too few to tell that from chance; {FEWEST_RUNS} are enough",
-            plural(few as u64)
-        );
-        return Some(row(Verdict::NotJudged, means, None, why));
-    }
-    if let Some(why) = starved(name, new.mean, runs).or_else(|| starved(name, old.mean, against)) {
+    if let Some(why) = sides.tell_nothing(name, (old, new)) {
         return Some(row(Verdict::NotJudged, means, None, format!("{is}; {why}")));
     }
     let change = change(name, old, new);
+    if change.is_some_and(|it| !(it.low.is_finite() && it.high.is_finite())) {
+        let why = format!("{is}; these are no numbers that runs have");
+        return Some(row(Verdict::NotJudged, None, None, why));
+    }
     let worse = match name.is_more_better() {
         Some(true) => change.map(Neg::neg),
         _ => change,
     };
-    let is_worse = worse.is_some_and(|it| it.low > 0.0 && it.estimate > tolerance);
+    let is_worse = worse.is_some_and(|it| it.low > 0.0 && it.estimate > sides.tolerance);
     let verdict = if is_worse { Verdict::FallsShort } else { Verdict::Holds };
     let by = change.map_or_else(String::new, |it| format!(": {}", in_words(it)));
     Some(row(verdict, means, change, format!("{is}{by}")))
@@ -182,18 +208,22 @@ fn change(name: &Name, old: MeanOfRuns, new: MeanOfRuns) -> Option<Interval> {
     }
 }
 
-/// "8.1 % more (6.0 to 10.2 % with 95 % confidence)"
+/// "+8.1 % (+6.0 % to +10.2 % with 95 % confidence)"
 fn in_words(change: Interval) -> String {
-    let signed = |value: f64| match value < 0.0 {
+    format!("{} ({})", signed(change.estimate), confidence(change))
+}
+
+/// A share below zero has a sign of its own.
+fn signed(value: f64) -> String {
+    match value < 0.0 {
         true => format!("−{}", percent(-value)),
         false => format!("+{}", percent(value)),
-    };
-    format!(
-        "{} ({} to {} with 95 % confidence)",
-        signed(change.estimate),
-        signed(change.low),
-        signed(change.high)
-    )
+    }
+}
+
+/// "+6.0 % to +10.2 % with 95 % confidence"
+fn confidence(change: Interval) -> String {
+    format!("{} to {} with 95 % confidence", signed(change.low), signed(change.high))
 }
 
 pub(super) fn followed(
@@ -207,35 +237,48 @@ pub(super) fn followed(
     let advice = advice.get(number).ok_or_else(|| {
         format!("--advice {number}: {} has {count} pieces of advice, from 0 on", base.name)
     })?;
-    let run_ns = base.report["totals"]["run_ns"].as_f64().unwrap_or(0.0).max(1.0);
-    let share = |key: &str| advice[key].as_f64().unwrap_or(0.0) / run_ns;
-    let (low, high) = (share("time_low_ns"), share("time_high_ns"));
+    let share = |key: &str| advice["predicted"][key].as_f64().unwrap_or(0.0);
+    let predicted = Bounds { low: share("low"), high: share("high") };
     let run_time = Name::new("run-time");
-    let row = compare(&run_time, runs, against, 0.0);
+    let row = compare(&run_time, &SidesOfCheck { runs, against, tolerance: 0.0 });
     let saved = row.as_ref().and_then(|row| row.change).map(Neg::neg);
     let text = |key: &str| advice[key].as_str().unwrap_or_default().to_owned();
     let headline = text("headline");
-    let measured = match (saved, row) {
-        (Some(saved), _) => format!(
-            "measured {} less run time ({} to {} with 95 % confidence)",
-            percent(saved.estimate),
-            percent(saved.low),
-            percent(saved.high)
-        ),
-        (None, Some(row)) => format!("not measured: {}", row.sentence),
-        (None, None) => "not measured".to_owned(),
-    };
-    let sentence =
-        format!("{headline} At stake were at most {} of the run time; {measured}.", percent(high));
+    let sentence = format!(
+        "{headline} It could save at most {} of the run time; {}.",
+        percent(predicted.high),
+        what_was_measured(saved, row.as_ref(), predicted)
+    );
     Ok(FollowedAdvice {
         number,
         cure: text("cure"),
+        cause: text("cause"),
         headline,
-        predicted_low: low,
-        predicted_high: high,
-        measured: saved,
+        waiting: advice["waiting"].clone(),
+        change: advice["change"].clone(),
+        predicted,
+        verified: saved,
         sentence,
     })
+}
+
+/// "measured 20.0 % less run time (19.1 to 20.9 % with 95 % confidence)"
+fn what_was_measured(saved: Option<Interval>, row: Option<&CheckRow>, predicted: Bounds) -> String {
+    let Some(saved) = saved else {
+        let why = row.map(|row| format!(": {}", row.sentence)).unwrap_or_default();
+        return format!("what it saved is not known{why}");
+    };
+    let (size, word) = match saved.estimate < 0.0 {
+        true => (-saved, "more"),
+        false => (saved, "less"),
+    };
+    let found =
+        format!("measured {} {word} run time ({})", percent(size.estimate), confidence(size));
+    match (saved.low > predicted.high, saved.low <= 0.0 && saved.high >= 0.0) {
+        (true, _) => format!("{found}, more than that: something else changed, too"),
+        (_, true) => format!("{found}, which may be chance"),
+        _ => found,
+    }
 }
 
 #[cfg(test)]
@@ -247,13 +290,14 @@ mod tests {
     fn runs(times: &[i64]) -> Vec<CheckedRun> {
         let run = |(number, ns): (usize, &i64)| CheckedRun {
             name: format!("r{number}"),
+            problems: Vec::new(),
             report: json!({
-                "head": { "longest_run_ns": ns, "ranks": 2 },
+                "head": { "longest_run_ns": ns, "started_unix_ns": ns, "ranks": 2 },
                 "problems": [],
-                "totals": { "run_ns": ns, "requests": 4 },
+                "totals": { "run_ns": ns, "mpi_ns": 1, "requests": 4 },
                 "efficiency": { "transfer_efficiency": { "low": 0.5, "high": 0.7 } },
-                "sites": [{ "call": "MPI_Wait", "site": { "function": "f", "file": "a.c", "line": 7 }, "time_ns": ns / 2 }],
-                "advice": [{ "cure": "test", "headline": "Test.", "time_low_ns": 10, "time_high_ns": 30 }],
+                "sites": [{ "call": "MPI_Wait", "site": { "function": "f", "file": "a.c", "line": 7 }, "inside_ns": ns / 2 }],
+                "advice": [{ "cure": "test", "cause": "no_local_progress", "headline": "Test.", "change": [], "predicted": { "low": 0.0, "high": 0.3 } }],
             }),
         };
         times.iter().enumerate().map(run).collect()
@@ -296,7 +340,11 @@ mod tests {
     fn a_run_against_itself_holds_and_two_single_runs_are_not_judged() {
         assert_eq!(check(&[100], &[100]).verdict, Verdict::Holds);
         assert_eq!(check(&[150], &[100]).verdict, Verdict::NotJudged);
-        assert_eq!(check(&[90, 100, 140], &[90, 100, 140]).verdict, Verdict::Holds);
+        assert_eq!(check(&[90, 100, 140], &[140, 90, 100]).verdict, Verdict::Holds);
+        let mut other = runs(&[100]);
+        other[0].report["head"]["started_unix_ns"] = json!(7);
+        let found = Check::new(&other, &runs(&[100]), &[], (0.05, None)).unwrap();
+        assert_eq!(found.verdict, Verdict::NotJudged, "another run, as long by chance");
     }
 
     #[test]
@@ -324,8 +372,9 @@ mod tests {
     fn what_following_advice_gained() {
         let (new, old) = (runs(&[79, 80, 81]), runs(&[99, 100, 101]));
         let found = Check::new(&new, &old, &[], (0.05, Some(0))).unwrap().advice.unwrap();
-        assert!((found.measured.unwrap().estimate - 0.2).abs() < 1e-9, "{found:?}");
-        assert_eq!((found.predicted_low, found.predicted_high), (10.0 / 99.0, 30.0 / 99.0));
+        assert!((found.verified.unwrap().estimate - 0.2).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.predicted, Bounds { low: 0.0, high: 0.3 });
+        assert_eq!((found.cause.as_str(), &found.change), ("no_local_progress", &json!([])));
         assert!(Check::new(&new, &old, &[], (0.05, Some(1))).unwrap_err().contains("has 1 pieces"));
     }
 }

@@ -76,11 +76,16 @@ impl Name {
             around = around.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
         let is_open = report.pointer(around).is_some_and(|it| it.is_null() || it.is_array());
-        if is_there || (is_open && !around.is_empty()) || Name::find(&self.asked).is_some() {
-            return Ok(());
-        }
-        let near = nearest(&self.asked, report);
-        Err(format!("a report has no number {}; the nearest are {}", self.asked, near.join(", ")))
+        let is_short = Name::find(&self.asked).is_some();
+        let is_number = |it: &Value| it.is_number() || it.is_null() || it["low"].is_number();
+        let why = match report.pointer(&self.pointer) {
+            Some(it) if is_number(it) => return Ok(()),
+            _ if is_short => return Ok(()),
+            Some(_) => format!("{} is no number of a report", self.asked),
+            None if is_open && !around.is_empty() => return Ok(()),
+            None => format!("a report has no number {}", self.asked),
+        };
+        Err(format!("{why}; the nearest are {}", nearest(&self.asked, report).join(", ")))
     }
 }
 
@@ -141,6 +146,8 @@ mod tests {
         }
         let why = Name::new("totals.exposd_ns").check(&report).unwrap_err();
         assert!(why.contains("the nearest are totals.exposed_ns"), "{why}");
+        let why = Name::new("totals").check(&report).unwrap_err();
+        assert!(why.contains("totals is no number of a report; the nearest are totals."), "{why}");
         let why = Name::new("exposd").check(&report).unwrap_err();
         assert!(why.contains("the nearest are exposed"), "{why}");
     }

@@ -1,8 +1,11 @@
 //! Runs as they are checked, and kept as a baseline: their reports without what is long.
 
+use std::borrow::Cow;
+
 use serde_json::{json, Map, Value};
 
 use crate::report::Report;
+use lapscope_advise::problem::in_short;
 use lapscope_trace::problem::ProblemKind;
 
 /// Call sites and pieces of advice that a baseline keeps of a run.
@@ -15,13 +18,19 @@ const BASELINE_VERSION: u64 = 1;
 pub struct CheckedRun {
     pub name: String,
     pub report: Value,
+    /// What to know of it first, as sentences; of one in a baseline none.
+    pub problems: Vec<String>,
 }
 
 impl CheckedRun {
     /// # Errors
     /// The report cannot be a document: a program error.
     pub fn new(report: &Report) -> serde_json::Result<CheckedRun> {
-        Ok(CheckedRun { name: report.run.clone(), report: serde_json::to_value(report)? })
+        Ok(CheckedRun {
+            name: report.run.clone(),
+            report: serde_json::to_value(report)?,
+            problems: in_short(&report.problems).into_iter().map(Cow::into_owned).collect(),
+        })
     }
 
     /// Whether ranks lacked processors.
@@ -52,7 +61,7 @@ fn kept(report: &Value) -> Value {
     for key in ["json_version", "run", "summary", "totals", "spread", "efficiency", "bounds"] {
         kept.insert(key.to_owned(), report[key].clone());
     }
-    let head = ["ranks", "longest_run_ns", "started_unix_ns", "mpi_library"];
+    let head = ["ranks", "longest_run_ns", "started_unix_ns", "mpi_library", "executable"];
     let head = head.map(|key| (key.to_owned(), report["head"][key].clone()));
     kept.insert("head".to_owned(), Value::Object(head.into_iter().collect()));
     kept.insert("problems".to_owned(), json!(first(&report["problems"], &["kind"])));
@@ -63,8 +72,11 @@ fn kept(report: &Value) -> Value {
         steps.remove("what");
     }
     kept.insert("steps".to_owned(), steps);
-    kept.insert("sites".to_owned(), json!(first(&report["sites"], &["call", "site", "time_ns"])));
-    let advice = ["cure", "cause", "headline", "time_low_ns", "time_high_ns", "replay"];
+    for sites in ["sites", "completing_sites"] {
+        let numbers = ["call", "site", "inside_ns"];
+        kept.insert(sites.to_owned(), json!(first(&report[sites], &numbers)));
+    }
+    let advice = ["cure", "cause", "headline", "waiting", "change", "predicted"];
     kept.insert("advice".to_owned(), json!(first(&report["advice"], &advice)));
     Value::Object(kept)
 }
@@ -79,7 +91,7 @@ pub fn write_baseline(runs: &[CheckedRun]) -> String {
 /// The runs of a baseline. `None`: the text is none.
 ///
 /// # Errors
-/// It is one of another version; as a sentence.
+/// It is one of another version, or has none; as a sentence.
 pub fn read_baseline(text: &str) -> Option<Result<Vec<CheckedRun>, String>> {
     let document: Value = serde_json::from_str(text).ok()?;
     if document["kind"] != BASELINE {
@@ -89,10 +101,16 @@ pub fn read_baseline(text: &str) -> Option<Result<Vec<CheckedRun>, String>> {
         let why = "it is a baseline of another version; write it anew by --write-baseline";
         return Some(Err(why.to_owned()));
     }
-    let runs = document["runs"].as_array().into_iter().flatten();
+    let runs = document["runs"].as_array().filter(|runs| !runs.is_empty());
+    let Some(runs) = runs else {
+        return Some(Err(
+            "it is a baseline without runs; write it anew by --write-baseline".to_owned()
+        ));
+    };
     let run = |report: &Value| CheckedRun {
         name: report["run"].as_str().unwrap_or_default().to_owned(),
         report: report.clone(),
+        problems: Vec::new(),
     };
-    Some(Ok(runs.map(run).collect()))
+    Some(Ok(runs.iter().map(run).collect()))
 }

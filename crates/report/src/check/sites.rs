@@ -1,4 +1,5 @@
-//! Call sites whose time changed between earlier runs and these, a mean over ranks and runs.
+//! Call sites at which the time inside MPI changed between earlier runs and these, a mean over ranks and runs: each nanosecond
+//! counts at the call in which it passed, waits for requests where they are waited for.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct ChangedSite {
     pub file: Option<String>,
     /// In these runs, or where they lack it, in the earlier ones.
     pub line: Option<u64>,
-    /// Per rank, in the calls and waiting for what they posted; `None`: no such site among those that a side has.
+    /// Per rank, inside the calls; `None`: no such site among those that a side has.
     pub before_ns: Option<Nanos>,
     pub after_ns: Option<Nanos>,
     pub difference_ns: Nanos,
@@ -81,8 +82,8 @@ fn sites(runs: &[CheckedRun]) -> BTreeMap<ChangedKey, Mean> {
     let mut means: BTreeMap<ChangedKey, Mean> = BTreeMap::new();
     for run in runs {
         let ranks = run.report["head"]["ranks"].as_f64().unwrap_or(1.0).max(1.0);
-        let mut listed: Vec<&Value> =
-            run.report["sites"].as_array().into_iter().flatten().collect();
+        let of_kind = |kind: &str| run.report[kind].as_array().into_iter().flatten();
+        let mut listed: Vec<&Value> = of_kind("sites").chain(of_kind("completing_sites")).collect();
         listed.sort_by_key(|site| site["site"]["line"].as_u64());
         let mut seen: BTreeMap<ChangedKey, usize> = BTreeMap::new();
         for site in listed {
@@ -95,7 +96,7 @@ fn sites(runs: &[CheckedRun]) -> BTreeMap<ChangedKey, Mean> {
             key.3 = *number;
             *number += 1;
             let mean = means.entry(key).or_default();
-            mean.sum += site["time_ns"].as_f64().unwrap_or(0.0) / ranks / runs.len() as f64;
+            mean.sum += site["inside_ns"].as_f64().unwrap_or(0.0) / ranks / runs.len() as f64;
             mean.line = site["site"]["line"].as_u64();
         }
     }

@@ -28,6 +28,8 @@ pub use matrix::{Matrix, MatrixCell};
 pub use paint::{Drawn, Painter};
 pub use timeline::Timeline;
 
+use lapscope_data::model::Nanos;
+use lapscope_data::text::units::MeanOfRanks;
 use lapscope_trace::Trace;
 
 /// Pictures of a run. Times are nanoseconds, moments since the first rank's MPI_Init returned.
@@ -57,5 +59,12 @@ impl Pictures {
             timeline,
             no_timeline,
         }
+    }
+
+    /// What the ranks at both ends of a cell waited for its messages, a mean over them.
+    pub fn waited_at_ends(&self, cell: &MatrixCell) -> Nanos {
+        let ranks = |bin: u32| self.bins.get(bin as usize).map_or(0, |bin| bin.ranks as u64);
+        let others = if cell.from == cell.to { 0 } else { ranks(cell.to) };
+        MeanOfRanks(ranks(cell.from) + others).of(cell.exposed_ns)
     }
 }

@@ -94,10 +94,15 @@ fn a_heat_map_holds_all_exposed_time_and_all_run_time() {
 #[test]
 fn a_matrix_counts_messages_from_sender_to_receiver() {
     let trace = chain(4, 5);
-    let cells = pictures(&trace).matrix.cells;
+    let pictures = pictures(&trace);
+    let cells = &pictures.matrix.cells;
     let ends: Vec<(u32, u32)> = cells.iter().map(|cell| (cell.from, cell.to)).collect();
     assert_eq!(ends, [(0, 1), (1, 2), (2, 3)]);
     assert!(cells.iter().all(|cell| (cell.messages, cell.bytes) == (5, Bytes(500))), "{cells:?}");
+    let waited = |cell| (pictures.waited_at_ends(cell).0, cell.exposed_ns.0 / 2);
+    assert!(cells.iter().map(waited).all(|(mean, half)| mean == half && half > 0), "{cells:?}");
+    let alone = MatrixCell { to: 0, ..cells[0].clone() };
+    assert_eq!(pictures.waited_at_ends(&alone), alone.exposed_ns, "of a rank with itself");
 }
 
 #[test]

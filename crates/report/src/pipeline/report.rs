@@ -205,7 +205,8 @@ fn in_detail<T>(
         samples: &samples,
     };
     let names = &mut open.symbols;
-    let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
+    let mut advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
+    advice.iter_mut().for_each(Advice::predict);
     let told = view.plan().filter(|_| wanted.steps);
     let detail = InDetail {
         overlap,

@@ -22,14 +22,14 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         return html.missing(nothing(contents));
     }
     if lists.iter().all(|list| !list.helps) {
-        html.missing("Nothing in the communication would make this run much faster.");
+        html.missing("As the program stands, no overlap would make this run much faster.");
     }
     html.element("p", &[("class", "note")], "The time at stake is a mean over ranks.");
     for (place, found) in lists.iter().enumerate() {
         match found.helps {
             true if place > 0 => html.element("h3", &[], "By overlap"),
             true => {}
-            false => html.element("h3", &[], "Not fixable by overlap"),
+            false => html.element("h3", &[], "Not fixable by overlap as it stands"),
         }
         list(html, contents, document, &found.advice);
     }

@@ -17,7 +17,8 @@ const MOST_LETTERS: usize = 160;
 /// JSON that may stand in a script element.
 pub fn data(pictures: &Pictures) -> String {
     let cells = pictures.matrix.cells.iter();
-    let cells = cells.map(|it| json!([it.from, it.to, it.messages, it.bytes.0, it.exposed_ns.0]));
+    let waited = |it| pictures.waited_at_ends(it).0;
+    let cells = cells.map(|it| json!([it.from, it.to, it.messages, it.bytes.0, waited(it)]));
     let all = json!({
         "bins": bins(pictures),
         "causes": causes(),

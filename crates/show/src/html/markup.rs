@@ -103,6 +103,9 @@ pub enum Unit {
     Count,
     /// A fraction.
     Percent,
+    /// So many times.
+    Factor,
+    Hertz,
 }
 
 impl Unit {
@@ -113,6 +116,8 @@ impl Unit {
             Unit::Bytes => units::bytes(value.max(0.0) as u64),
             Unit::Count => units::count(value.max(0.0) as u64),
             Unit::Percent => units::percent(value),
+            Unit::Factor => units::factor(value),
+            Unit::Hertz => units::hertz(value),
         }
     }
 }

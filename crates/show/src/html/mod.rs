@@ -21,6 +21,7 @@ mod page;
 mod pictures;
 mod profile;
 mod ranks;
+pub mod scaling;
 mod sites;
 mod sizes;
 mod sources;

@@ -13,6 +13,9 @@ use lapscope_report::pictures::{Pictures, RankBin};
 
 const HINT: &str = "Arrow keys move the cursor, + and − zoom, Shift with arrows or dragging moves the picture, 0 shows all of it.";
 
+/// [`Pictures::waited_at_ends`].
+const WAITED: &str = "exposed, mean over ranks";
+
 /// A canvas with its controls; `select` is the switch of what it shows: label and choices.
 pub struct Figure<'a> {
     pub id: &'static str,
@@ -146,14 +149,14 @@ pub fn matrix(html: &mut Html, contents: &Contents) {
         plural(messages),
         bytes(all)
     );
-    let busiest = cells.iter().max_by_key(|cell| cell.exposed_ns);
+    let busiest = cells.iter().max_by_key(|cell| pictures.waited_at_ends(cell));
     if let Some(cell) = busiest.filter(|cell| cell.exposed_ns.0 > 0) {
         let name = |bin: u32| pictures.bins.get(bin as usize).map(in_words).unwrap_or_default();
         says += &format!(
-            " Longest waited for: from {} to {}, {} at both ends.",
+            " Longest waited for: from {} to {}, {}, mean over the ranks at both ends.",
             name(cell.from),
             name(cell.to),
-            time(cell.exposed_ns)
+            time(pictures.waited_at_ends(cell))
         );
     }
     html.paragraph(&says);
@@ -164,7 +167,7 @@ pub fn matrix(html: &mut Html, contents: &Contents) {
         );
         html.element("p", &[("class", "note")], &text);
     }
-    let choices = ["bytes", "messages", "exposed time"].map(str::to_owned).to_vec();
+    let choices = ["bytes", "messages", WAITED].map(str::to_owned).to_vec();
     Figure { id: "matrix", says: &says, select: Some(("Shows", choices)) }.write(html);
     pairs(html, pictures);
 }
@@ -173,13 +176,13 @@ pub fn matrix(html: &mut Html, contents: &Contents) {
 fn pairs(html: &mut Html, pictures: &Pictures) {
     const MOST: usize = 20;
     let mut cells: Vec<_> = pictures.matrix.cells.iter().collect();
-    cells.sort_by_key(|cell| std::cmp::Reverse((cell.exposed_ns, cell.bytes)));
+    cells.sort_by_key(|cell| std::cmp::Reverse((pictures.waited_at_ends(cell), cell.bytes)));
     html.within("details", &[], |html| {
         html.element("summary", &[], "Table of what was waited for longest");
         html.within("table", &[], |html| {
             html.within("thead", &[], |html| {
                 html.within("tr", &[], |html| {
-                    for name in ["from", "to", "messages", "bytes", "exposed"] {
+                    for name in ["from", "to", "messages", "bytes", WAITED] {
                         html.element("th", &[("scope", "col")], name);
                     }
                 });
@@ -189,7 +192,8 @@ fn pairs(html: &mut Html, pictures: &Pictures) {
                     let name = |bin: u32| {
                         pictures.bins.get(bin as usize).map(in_words).unwrap_or_default()
                     };
-                    let values = [count(cell.messages), bytes(cell.bytes.0), time(cell.exposed_ns)];
+                    let waited = time(pictures.waited_at_ends(cell));
+                    let values = [count(cell.messages), bytes(cell.bytes.0), waited];
                     html.within("tr", &[], |html| {
                         html.element("td", &[], &name(cell.from));
                         html.element("td", &[], &name(cell.to));

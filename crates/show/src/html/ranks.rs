@@ -25,9 +25,9 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         html.paragraph(&sentence);
     }
     html.within("p", &[("class", "note")], |html| {
-        html.text("Imbalance outside MPI: ");
+        html.text("Outside MPI the rank with most is ");
         document.write(html, "/spread/compute_imbalance", Unit::Percent);
-        html.text(" (largest over mean).");
+        html.text(" above the mean.");
     });
     let shown = shown(contents);
     if !shown.is_empty() {

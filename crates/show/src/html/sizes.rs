@@ -168,7 +168,12 @@ fn row(html: &mut Html, at: usize, class: &SizeClass, document: Document<'_>) {
         ("overlap/lost_low_ns", mean),
         ("overlap/lost_high_ns", mean),
     ];
+    // without a reference time its parts are not known, and no 0
+    let is_known = class.overlap.is_some_and(|part| part.measured > 0);
     for (key, unit) in cells {
-        document.cell(html, &format!("/size_classes/{at}/{key}"), unit);
+        match is_known || !key.starts_with("overlap/") {
+            true => document.cell(html, &format!("/size_classes/{at}/{key}"), unit),
+            false => html.element("td", &[("class", "n")], ""),
+        }
     }
 }

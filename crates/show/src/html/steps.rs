@@ -6,7 +6,7 @@ use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
 use crate::plot::sheet::{Heading, LegendLine, Look};
 use crate::render::report::{step_lines, what_steps};
-use lapscope_data::text::units::count;
+use lapscope_data::text::units::{count, MeanOfRanks};
 use lapscope_measure::steps::{RegionRow, StepRow, Steps};
 
 const MOST_REGIONS: usize = 40;
@@ -18,20 +18,18 @@ const MOST_POINTS: usize = 400;
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     let report = &contents.report;
     match &report.steps {
-        Some(steps) => all(html, steps, document),
+        Some(steps) => all(html, steps, report.stretch.is_some(), document),
         None => {
             let why = report.no_steps.as_deref().unwrap_or("they were not looked for");
-            html.missing(&format!(
-                "No steps are reported: {why}. MPI_Pcontrol(2) at the begin of each marks them."
-            ));
+            html.missing(&format!("No steps are reported: {why}."));
         }
     }
     regions(html, &report.regions, document);
 }
 
-fn all(html: &mut Html, steps: &Steps, document: Document<'_>) {
+fn all(html: &mut Html, steps: &Steps, in_stretch: bool, document: Document<'_>) {
     html.paragraph(&format!("{} steps, each {}.", count(steps.count), what_steps(&steps.what)));
-    for line in step_lines(steps) {
+    for line in step_lines(steps, in_stretch) {
         html.paragraph(&line);
     }
     if steps.rows.len() > 1 {
@@ -92,6 +90,11 @@ fn series(
     Series { label: label.to_owned(), look: Look { marker, ..look }, points }
 }
 
+/// For sums over the ranks and steps of a row: of one step on one rank, as its duration is.
+fn mean_of(steps: &Steps, row: &StepRow) -> MeanOfRanks {
+    MeanOfRanks((row.last_step - row.step + 1) * steps.ranks.max(1))
+}
+
 /// Microseconds.
 fn times(steps: &Steps) -> String {
     let us = |ns: f64| ns / 1e3;
@@ -101,8 +104,7 @@ fn times(steps: &Steps) -> String {
             Some((mean, Some((mean, us(row.longest_ns.0 as f64)))))
         });
     let exposed = series(steps, "exposed of it, mean over ranks", Look::series(1), |row| {
-        let visits = (row.last_step - row.step + 1) * steps.ranks.max(1);
-        Some((us(row.numbers.exposed_ns.0 as f64 / visits as f64), None))
+        Some((us(mean_of(steps, row).of(row.numbers.exposed_ns).0 as f64), None))
     });
     let chart = chart("Time of a step", Axis::new(Quantity::Time, ""), vec![duration, exposed]);
     draw_within_page(&chart, "step-times")
@@ -147,14 +149,14 @@ fn table(html: &mut Html, steps: &Steps, document: Document<'_>) {
                     "takes",
                     "longest",
                     "on rank",
-                    "exposed, all ranks",
+                    "exposed",
                     "achieved at least",
                     "at most",
                 ];
                 heads(html, &names);
                 html.within("tbody", &[], |html| {
                     for &at in &shown {
-                        html.within("tr", &[], |html| step(html, at, &steps.rows[at], document));
+                        html.within("tr", &[], |html| step(html, at, steps, document));
                     }
                 });
             });
@@ -171,7 +173,8 @@ fn longest(rows: &[StepRow]) -> Vec<usize> {
     places
 }
 
-fn step(html: &mut Html, at: usize, row: &StepRow, document: Document<'_>) {
+fn step(html: &mut Html, at: usize, steps: &Steps, document: Document<'_>) {
+    let row = &steps.rows[at];
     let name = match row.step == row.last_step {
         true => row.step.to_string(),
         false => format!("{}–{}", row.step, row.last_step),
@@ -184,7 +187,7 @@ fn step(html: &mut Html, at: usize, row: &StepRow, document: Document<'_>) {
     cell(html, "duration_ns", Unit::Time);
     cell(html, "longest_ns", Unit::Time);
     html.element("td", &[("class", "n")], &row.longest_rank.to_string());
-    cell(html, "exposed_ns", Unit::Time);
+    cell(html, "exposed_ns", Unit::MeanTime(mean_of(steps, row)));
     cell(html, "achieved_low", Unit::Percent);
     cell(html, "achieved_high", Unit::Percent);
 }

@@ -4,9 +4,9 @@ use super::markup::{Document, Html, Unit};
 use super::Contents;
 use crate::plot::palette::{Dash, Tone};
 use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
-use crate::render::report::capitalized;
 use crate::render::thresholds::{put_together, size_range};
 use lapscope_advise::thresholds_in_words::locality_words;
+use lapscope_data::text::capitalized;
 use lapscope_data::text::units::{bytes, count};
 use lapscope_measure::thresholds::{
     progress_differs, CumulativeVerdict, LimitVerdict, LocalityThresholds, SizeCounts,

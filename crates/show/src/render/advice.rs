@@ -22,16 +22,27 @@ pub fn write(
     (first, mean): (Option<usize>, MeanOfRanks),
     style: Style,
 ) -> io::Result<()> {
+    let mut any_vague = false;
     for list in lists(advice, first) {
         let (heading, most) = match list.helps {
-            true => {
-                (style.headed_dimly("ADVICE", "the time at stake, mean over ranks"), MOST_CURES)
-            }
-            false => (style.bold("NOT FIXABLE BY OVERLAP"), MOST_OTHERS),
+            true => (
+                style.headed_dimly(
+                    "ADVICE",
+                    "what may gain most comes first; the time at stake, mean over ranks",
+                ),
+                MOST_CURES,
+            ),
+            false => (style.bold("NOT FIXABLE BY OVERLAP AS IT STANDS"), MOST_OTHERS),
         };
         writeln!(out, "\n{heading}")?;
         let list: Vec<&Advice> = list.advice.iter().map(|&(_, advice)| advice).collect();
         write_all(out, &list, most, mean, style)?;
+        any_vague |= list.iter().take(most).any(|advice| advice.is_vague());
+    }
+    if any_vague {
+        let text = "A time is a range where it depends on how long transfers take undisturbed, and that is not known exactly; the \
+                    share is that of the larger time.";
+        writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())
 }
@@ -119,11 +130,6 @@ fn write_all(
     if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {
         let text = format!("and {more} more in --format json");
         writeln!(out, "{}", style.wrap(&text, &indent, &indent))?;
-    }
-    if shown.iter().any(|advice| advice.is_vague()) {
-        let text = "Times are intervals where reference times are known to within an interval; shares are of the larger time. To \
-                    measure them: lapscope calibrate -- <launch line>";
-        writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::ranks;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
-use lapscope_data::text::{list_ranks, plural};
+use lapscope_data::text::{capitalized, list_ranks, plural};
 use lapscope_measure::alike::{
     Alike, AlikeGroup, Difference, Distribution, Likeness, Measure, MeasureUnit,
 };
@@ -125,11 +125,6 @@ fn groups(alike: &Alike) -> Vec<String> {
         sentences.push(format!("{} more {ranks} {differ} in other ways.", count(more as u64)));
     }
     sentences
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// "rank 64 on n17", "all 8 ranks of n17 (40-47)", "ranks 0-63, 65-127".

@@ -7,6 +7,7 @@ use crate::format::rows::{text, ExportColumn};
 use crate::html::escape::escape;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::time;
+use lapscope_data::text::visible::visible;
 use lapscope_report::check::{Check, CheckRow, Verdict};
 
 /// Writes all of it.
@@ -18,6 +19,9 @@ pub fn write(out: &mut dyn Write, check: &Check, style: Style) -> io::Result<()>
     if !check.against.is_empty() {
         writeln!(out, "{}", style.wrap(&check.against.join(", "), "against ", "  "))?;
     }
+    for note in &check.notes {
+        writeln!(out, "{}", style.warning(note))?;
+    }
     writeln!(out)?;
     for row in &check.checks {
         let label = format!("{:<12}", word(row.verdict));
@@ -27,7 +31,7 @@ pub fn write(out: &mut dyn Write, check: &Check, style: Style) -> io::Result<()>
         writeln!(
             out,
             "\n{}",
-            style.headed("SITES", "that changed most; mean over ranks and runs")
+            style.headed("SITES", "where time inside MPI changed most; mean over ranks and runs")
         )?;
         let mut table = Table::new(&[
             ("difference", Align::Right),
@@ -85,23 +89,28 @@ pub fn columns() -> Vec<ExportColumn<CheckRow>> {
 pub fn junit(check: &Check) -> String {
     let count = |verdict| check.checks.iter().filter(|row| row.verdict == verdict).count();
     let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lapscope check\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lapscope check\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n",
         check.checks.len(),
         count(Verdict::FallsShort),
         count(Verdict::NotJudged)
     );
     for row in &check.checks {
-        let why = escape(&row.sentence);
-        let kind = escape(&text(row.kind));
-        xml += &format!("  <testcase classname=\"{kind}\" name=\"{}\">", escape(&row.what));
+        let why = xml_text(&row.sentence);
+        let kind = xml_text(&text(row.kind));
+        xml += &format!("  <testcase classname=\"{kind}\" name=\"{}\">", xml_text(&row.what));
         xml += &match row.verdict {
             Verdict::Holds => format!("<system-out>{why}</system-out>"),
-            Verdict::FallsShort => format!("<failure message=\"{why}\"/>"),
+            Verdict::FallsShort => format!("<failure type=\"falls short\" message=\"{why}\"/>"),
             Verdict::NotJudged => format!("<skipped message=\"{why}\"/>"),
         };
         xml += "</testcase>\n";
     }
     xml + "</testsuite>\n"
+}
+
+/// XML has no control characters at all, escaped or not.
+fn xml_text(text: &str) -> String {
+    escape(&visible(text))
 }
 
 /// A picture for a page about the program.

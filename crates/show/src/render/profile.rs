@@ -43,6 +43,12 @@ pub fn sentences(profile: &Profile, of: usize) -> Vec<String> {
             profile.outside.other_threads
         ));
     }
+    if profile.outside.lines.iter().any(|line| line.place.is_python_interpreter()) {
+        lines.push(
+            "Samples see no line of Python: advice names the calls between which it computes."
+                .to_owned(),
+        );
+    }
     for (lost, why) in [
         (profile.lost, "found no room: more than some thousand between two calls of MPI"),
         (profile.left_out, "are left out: they are of too many instructions"),

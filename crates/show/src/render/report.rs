@@ -18,11 +18,12 @@ use lapscope_advise::problem::in_short;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::library::library_name;
-use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time, MeanOfRanks};
+use lapscope_data::text::{capitalized, plural};
 use lapscope_measure::alike::MOST_ROWS;
+use lapscope_measure::reference::CALIBRATE;
 use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
 use lapscope_measure::totals::Totals;
 use lapscope_measure::transfers::KindRow;
@@ -78,7 +79,7 @@ pub fn write(
     sites::write_sizes(out, report, style)?;
     super::unexpected::write(out, report, style)?;
     super::left_over::write(out, report, style)?;
-    write_next(out, report, style)
+    write_next(out, report, asked.how, style)
 }
 
 fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
@@ -259,12 +260,6 @@ fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     Ok(())
 }
 
-pub(crate) fn capitalized(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
-}
-
 fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     // Overlap and advice say more of waiting, posting and blocking.
     let is_said = |insight: &&Insight| match insight {
@@ -336,7 +331,13 @@ fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
     }
 }
 
-fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+/// `has_code`: advice as code was printed already.
+fn write_next(
+    out: &mut dyn Write,
+    report: &Report,
+    has_code: bool,
+    style: Style,
+) -> io::Result<()> {
     let run = shell::quote(&report.run);
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
@@ -344,13 +345,17 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         next.push((format!("lapscope hang --pending {run}"), "what each rank was waiting for"));
     }
     if report.would_calibrating_tell() {
-        next.push((
-            "lapscope calibrate -- <launch line>".to_owned(),
-            "reference times, measured; then this report again: its intervals get narrower",
-        ));
+        let what = match &report.overlap.reference.description.refused {
+            None => "reference times, measured; then this report again: its intervals get narrower",
+            Some(_) => {
+                "the last one was refused: once more, with a processor for each rank and nothing else running; then this report again"
+            }
+        };
+        next.push((CALIBRATE.to_owned(), what));
     }
     let is_code = |it: &Advice| it.is_worth_reading() && snippet(it).is_some();
-    if report.relies_on_buffering.is_some() || report.advice.iter().any(is_code) {
+    let is_any = report.relies_on_buffering.is_some() || report.advice.iter().any(is_code);
+    if is_any && !has_code {
         next.push((format!("lapscope report --how {run}"), "the advice as code, before and after"));
     }
     next.push((

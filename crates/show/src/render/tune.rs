@@ -49,7 +49,10 @@ pub fn write(out: &mut dyn Write, answer: &TuneDocument, style: Style) -> io::Re
             writeln!(out, "{}", style.wrap(note, "  ", "    "))?;
         }
     }
-    super::advice::write(out, &answer.advice, (None, MeanOfRanks(answer.first.ranks)), style)?;
+    if answer.found != TuneResult::Gain {
+        let mean = MeanOfRanks(answer.first.ranks);
+        super::advice::write(out, &answer.advice, (None, mean), style)?;
+    }
     match &answer.directory {
         Some(directory) => {
             let text = format!("The runs are in {}", directory.display());
@@ -150,6 +153,9 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
         .map(|bytes| format!(" Smaller ones wait, though: try --min-bytes {bytes}."));
     let smaller = smaller.unwrap_or_default();
     match hopeless {
+        Hopeless::OnlySmall if first.requests == 0 => {
+            "the program makes no non-blocking request, and tests move nothing else.".to_owned()
+        }
         Hopeless::OnlySmall if first.largest_bytes.0 == 0 => {
             "no request carries any bytes, and so there is no transfer that could go on meanwhile.".to_owned()
         }

@@ -10,7 +10,7 @@ mod standing;
 
 use std::collections::BTreeMap;
 
-use self::sentence::{capital, other_threads, verdict};
+use self::sentence::{other_threads, verdict};
 use super::collectives::Meeting;
 use super::document::{Verdict, VerdictKind};
 use super::graph::{Doubt, Freedom};
@@ -20,6 +20,7 @@ use super::words::Words;
 use super::{causes, rollcall, HangEvidence};
 use lapscope_data::model::Rank;
 use lapscope_data::state::{Condition, Failed, RankState};
+use lapscope_data::text::capitalized;
 use lapscope_data::text::{plural, ranks};
 
 /// What is the matter, the most important first, at least one; and the nodes of those who stand.
@@ -68,7 +69,7 @@ fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
     }
     all.iter().all(|&at| is_final(at) || has_just_exited(job, at)).then(|| {
         let exited: Vec<usize> = all.iter().copied().filter(|&at| !is_final(at)).collect();
-        let who = capital(&words.ranks(&exited));
+        let who = capitalized(&words.ranks(&exited));
         let sentence = format!(
             "The job has ended. {who} exited without MPI_Finalize, when nothing was under way that MPI had been asked for."
         );
@@ -130,7 +131,7 @@ fn inside(job: &Job<'_>, words: &mut Words<'_>) -> String {
     }
     match texts.is_empty() {
         true => String::new(),
-        false => format!(" {}.", capital(&texts.join(", "))),
+        false => format!(" {}.", capitalized(&texts.join(", "))),
     }
 }
 
@@ -179,7 +180,7 @@ fn held(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let first = threads.first()?;
     let sentence = format!(
         "{}. That ends only when {first} does what is waited for{}.",
-        capital(&circle),
+        capitalized(&circle),
         if threads.len() > 1 { ", or a thread of another rank" } else { "" }
     );
     Some(verdict(job, VerdictKind::Slow, false, sentence, &ranks))

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::first::{above, MpiOfRun};
 use super::table::SettingLine;
-use crate::tune::document::Variable;
+use crate::tune::variable::Variable;
 
 /// Less than this share of the run time at stake is nothing to gain.
 const WORTH_TRYING: f64 = 0.005;

@@ -171,7 +171,7 @@ impl SettingsAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tune::document::Variable;
+    use crate::tune::variable::Variable;
 
     fn best(mpi: &str, variables: &[(&str, &str)]) -> BestSetting {
         let variables = variables.iter().map(|(name, value)| Variable::new(name, (*value).into()));

@@ -16,9 +16,9 @@ use super::search::{Screened, SearchStep, SettingsSearch};
 use super::table;
 use crate::tune::bar::{signed_percent, TrialBar};
 use crate::tune::confirm;
-use crate::tune::document::Variable;
 use crate::tune::session::{was_interrupted, Session};
 use crate::tune::trial::nanos;
+use crate::tune::variable::Variable;
 use lapscope_data::text::units::{percent, time};
 
 /// What was tried so far, in the directory of the runs: `--from` goes on with it.

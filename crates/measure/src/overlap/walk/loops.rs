@@ -1,6 +1,6 @@
 //! Finds loops of tests of which nothing says yet whether they waited: [`super::super::loops`].
 
-use super::super::loops::LoopSums;
+use super::super::cells::LoopSums;
 use super::Walk;
 use crate::overlap::witness::Witness;
 use lapscope_trace::Call;

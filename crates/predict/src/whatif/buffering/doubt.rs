@@ -10,8 +10,7 @@ use std::fmt;
 use crate::replay::deadlock::Waiting;
 use crate::replay::outcome::Stuck;
 use crate::replay::Outcome;
-use crate::whatif::bounds::hands_out_work;
-use lapscope_data::model::{Completes, Mode, Rank};
+use lapscope_data::model::{Completes, Kind, Mode, Rank};
 use lapscope_trace::{Direction, Endpoint, Operation, OtherCall, RankTrace, Trace, NONE};
 
 /// Why nothing certain can be said.
@@ -40,6 +39,14 @@ impl fmt::Display for Doubt {
             Doubt::AnySource(rank) => write!(out, "a receive of rank {rank} from any source may take another message"),
         }
     }
+}
+
+/// Whether ranks fetch from a counter in a window.
+pub fn hands_out_work(trace: &Trace) -> bool {
+    let operations = || trace.ranks.iter().flat_map(|rank| &rank.operations);
+    let is_fetch = |name: &str| matches!(name, "MPI_Fetch_and_op" | "MPI_Compare_and_swap");
+    operations()
+        .any(|operation| operation.kind == Kind::Rma && is_fetch(&trace.call_of(operation).name))
 }
 
 /// The first reason for which these ranks may go on.

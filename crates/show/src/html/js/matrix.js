@@ -59,7 +59,7 @@
     tell: ({ from, to }) => {
       const cell = cells.get(from * size + to), text = "from " + who(bins[from]) + " to " + who(bins[to]) + ": ";
       if (!cell) return text + "no message";
-      return text + Units.group(cell[2]) + " messages, " + Units.exactBytes(cell[3]) + ", exposed at both ends " + Units.exact(cell[4]);
+      return text + Units.group(cell[2]) + " messages, " + Units.exactBytes(cell[3]) + ", exposed at both ends " + Units.exact(cell[4]) + " a rank";
     },
   });
   if (!plane) return;

@@ -32,7 +32,7 @@ fn reference_line(overlap: &Overlap) -> String {
         ReferenceSource::Calibration { file, created } => {
             format!("calibration of {created} ({})", file.display())
         }
-        ReferenceSource::Run => "transfers of this run that had nothing in between".to_owned(),
+        ReferenceSource::Run => "undisturbed transfers of this run".to_owned(),
         ReferenceSource::None => return "reference times: none".to_owned(),
     };
     let mut parts: Vec<String> = description

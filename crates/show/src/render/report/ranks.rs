@@ -20,8 +20,8 @@ pub(super) fn write(
 ) -> io::Result<()> {
     if report.ranks.len() > MOST_ROWS {
         alike::write(out, &report.alike, style)?;
-        let imbalance = percent(report.spread.compute_imbalance);
-        let text = format!("Imbalance outside MPI: {imbalance} (largest over mean).");
+        let above = percent(report.spread.compute_imbalance);
+        let text = format!("Outside MPI the rank with most is {above} above the mean.");
         writeln!(out, "{}", style.wrap(&text, "  ", "    "))?;
     }
     let Some(listed) = listed else { return Ok(()) };
@@ -83,7 +83,7 @@ pub(super) fn write_spread(out: &mut dyn Write, report: &Report, style: Style) -
     let (mpi, compute) = (report.spread.mpi_share, report.spread.compute_ns);
     let text = format!(
         "per rank: inside MPI {} (rank {}) to {} (rank {}), mean {}; outside MPI {} (rank {}) to {} (rank {}), \
-         imbalance {} (largest over mean)",
+         which is {} above the mean",
         percent(mpi.min),
         mpi.min_rank,
         percent(mpi.max),

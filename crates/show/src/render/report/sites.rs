@@ -93,6 +93,22 @@ fn whole_percent(ns: Nanos, part: &OverlapTimes) -> String {
     format!("{:.0} %", ns.share_of(part.reference_ns) * 100.0)
 }
 
+/// What the columns of call sites are, as far as there are such.
+fn legend(report: &Report) -> &'static str {
+    match (report.totals.requests > 0, report.overlap.totals.numbers.measured > 0) {
+        (true, true) => {
+            "Times are means over ranks. Exposed: in the calls that completed these requests, shared out equally; window: overlap \
+             window, from the post to that call, a mean; overlapped and possible: shares of the reference time of its transfers; \
+             last: the main cause of exposed time"
+        }
+        (true, false) => {
+            "Times are means over ranks. Exposed: in the calls that completed these requests, shared out equally. Means per \
+             request: overlap window, from the post to that call; how much of it was computation; how much other MPI"
+        }
+        (false, _) => "Times are means over ranks; last: the main cause of exposed time",
+    }
+}
+
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     if report.sites.is_empty() {
         return writeln!(out, "\nNo MPI communication was recorded.");
@@ -105,14 +121,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     };
     write_completing(out, report, style)?;
     writeln!(out, "\n{}", style.headed("CALL SITES", &which))?;
-    let note = if report.overlap.totals.numbers.measured > 0 {
-        "Times are means over ranks. Exposed: in the calls that completed these requests, shared out equally; window: overlap window, from the post to \
-         that call, a mean; overlapped and possible: shares of the reference time of its transfers; last: the main cause \
-         of exposed time"
-    } else {
-        "Times are means over ranks. Exposed: in the calls that completed these requests, shared out equally. Means per request: overlap window, from \
-         the post to that call; how much of it was computation; how much other MPI"
-    };
+    let note = legend(report);
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     let is_known = report.overlap.totals.numbers.measured > 0;
     site_table(&report.sites, is_known, report.mean()).write(out, style)?;

@@ -7,7 +7,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, percent_range, time};
 use lapscope_measure::efficiency::Efficiency;
-use lapscope_measure::steps::{StepStart, Steps};
+use lapscope_measure::steps::{StepRow, StepStart, Steps};
 use lapscope_report::report::Report;
 
 /// Regions that are shown.
@@ -19,19 +19,36 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     if let Some(steps) = &report.steps {
         let headline = format!("{}, each {}", count(steps.count), what(&steps.what));
         writeln!(out, "\n{}", style.headed("STEPS", &headline))?;
-        for line in lines(steps) {
+        for line in lines(steps, report.stretch.is_some()) {
             writeln!(out, "{}", style.wrap(&line, "  ", "  "))?;
         }
     }
     write_regions(out, report, style)
 }
 
-/// What is told of them, a sentence or two each.
-pub(crate) fn lines(steps: &Steps) -> Vec<String> {
+/// What is told of them, a sentence or two each. `in_stretch`: of those in a stretch of the run.
+pub(crate) fn lines(steps: &Steps, in_stretch: bool) -> Vec<String> {
     let efficiency = steps.efficiency.as_ref().map(super::efficiency::sentence);
-    let lines =
-        [Some(durations(steps)), Some(exposed(steps)), efficiency, drift(steps), others(steps)];
+    if let ([row], 1) = (steps.rows.as_slice(), steps.steps_in_row) {
+        return [Some(only(steps, row)), efficiency, others(steps)].into_iter().flatten().collect();
+    }
+    let durations = Some(durations(steps, in_stretch));
+    let lines = [durations, Some(exposed(steps)), efficiency, drift(steps), others(steps)];
     lines.into_iter().flatten().collect()
+}
+
+/// Of one step alone nothing is typical.
+fn only(steps: &Steps, row: &StepRow) -> String {
+    let (duration, exposed) = (&steps.duration, &steps.exposed);
+    format!(
+        "Step {} takes {} ({} on rank {}). Exposed and blocked time is {} of it ({}).",
+        row.step,
+        time(duration.typical_ns),
+        time(duration.worst_rank_ns),
+        duration.worst_rank,
+        time(exposed.typical_ns),
+        percent(exposed.typical_share),
+    )
 }
 
 /// "from one MPI_Waitall (exchange halo.c:84) to the next"
@@ -53,15 +70,19 @@ pub fn what(what: &StepStart) -> String {
     }
 }
 
-fn durations(steps: &Steps) -> String {
+fn durations(steps: &Steps, in_stretch: bool) -> String {
     let of = &steps.duration;
     let first = steps
         .first_times_typical
         .map(|times| format!("; the first took {times:.1} times as long as a typical one"));
+    let told: u64 = steps.rows.iter().map(|row| row.last_step - row.step + 1).sum();
+    let fill = match in_stretch {
+        true => format!("These numbers are of {} of them", count(told)),
+        false => format!("They fill {} of the run time", percent(steps.share)),
+    };
     format!(
-        "They fill {} of the run time. A typical step takes {}, 95 % take up to {}; step {} was the longest with {} ({} on \
-         rank {}){}.",
-        percent(steps.share),
+        "{fill}. A typical step (the median) takes {}, 95 % take up to {}; step {} was the longest with {} \
+         ({} on rank {}){}.",
         time(of.typical_ns),
         time(of.p95_ns),
         of.worst_step,
@@ -75,7 +96,7 @@ fn durations(steps: &Steps) -> String {
 fn exposed(steps: &Steps) -> String {
     let of = &steps.exposed;
     let mut line = format!(
-        "Of it {} ({}) is exposed and blocked time, at most {} ({}) in step {}.",
+        "Exposed and blocked time is {} in a typical step ({} of it), and {} ({}) in step {}, where it is longest.",
         time(of.typical_ns),
         percent(of.typical_share),
         time(of.worst_ns),

@@ -3,20 +3,25 @@
 
 use std::io::{self, Write};
 
-use super::{capitalized, split, MpiTimePart};
+use super::{split, MpiTimePart};
 use crate::render::cause;
 use crate::render::whatif::off;
 use lapscope_advise::advice::{Advice, Cure, Replay};
 use lapscope_data::model::Nanos;
+use lapscope_data::text::capitalized;
 use lapscope_data::text::plural;
+use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range, time, time_range};
-use lapscope_measure::reference::ReferenceSource;
+use lapscope_measure::reference::{how_to_calibrate, ReferenceSource};
 use lapscope_predict::whatif::bounds::{RunTimeBounds, MOST_ERROR};
 use lapscope_report::report::Report;
+use lapscope_trace::problem::ProblemKind;
 
 /// Below this fraction of the run time there is nothing to win.
 const WORTH_ANSWERING: f64 = 0.01;
+/// Below this fraction of the run time a replay gains nothing to speak of.
+const HARDLY_ANY: f64 = 0.005;
 /// From this fraction of the exposed communication on blocking calls are named.
 const MUCH: f64 = 0.1;
 
@@ -39,7 +44,13 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
 }
 
 fn gains(report: &Report) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("Exposed", exposed(report))];
+    let died = report.problems.iter().any(|it| it.kind == ProblemKind::Died);
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    lines.extend(died.then(|| ("Ended early", ended_early(report))));
+    lines.push(("Exposed", exposed(report)));
+    if report.summary.exposed_share < WORTH_ANSWERING && died {
+        return lines;
+    }
     if report.summary.exposed_share < WORTH_ANSWERING {
         let text = "Nothing in the communication: overlap cannot make this run much faster.";
         lines.push(("Do first", text.to_owned()));
@@ -55,21 +66,35 @@ fn gains(report: &Report) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Of a run of which ranks died the wait that they died in is not in any number.
+fn ended_early(report: &Report) -> String {
+    format!(
+        "Ranks died before MPI_Finalize. These numbers are of the time up to their last records; what they waited for then: lapscope \
+         hang {}",
+        shell::quote(&report.run)
+    )
+}
+
 /// The most that any cure can bring, with the error of the replay that says so.
 fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, String)> {
     let error = percent(bounds.error());
-    let is_calibrated =
-        matches!(report.overlap.reference.description.source, ReferenceSource::Calibration { .. });
+    let reference = &report.overlap.reference.description;
+    let is_calibrated = matches!(reference.source, ReferenceSource::Calibration { .. });
     let calibrate = |what: &str| match is_calibrated {
         true => String::new(),
-        false => format!("{what}: lapscope calibrate -- <launch line>"),
+        false => format!("{what}: {}", how_to_calibrate(reference.refused.as_ref())),
     };
     if bounds.identity_error.abs() > MOST_ERROR {
+        let is_starved = report.problems.iter().any(|it| it.kind == ProblemKind::Starved);
+        let shows = match (is_starved, is_calibrated) {
+            (true, _) => "; a run with a processor for each rank may show it".to_owned(),
+            (false, false) => calibrate("; reference times may show it"),
+            (false, true) => String::new(),
+        };
         let text = format!(
-            "Not known. {} Where that is more than {}, nothing is predicted; a run with a processor for each rank may show it{}.",
+            "Not known. {} Where that is more than {}, nothing is predicted{shows}.",
             as_it_was(bounds),
             percent(MOST_ERROR),
-            calibrate(", or reference times")
         );
         return vec![("Best progress", text)];
     }
@@ -79,6 +104,7 @@ fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, S
         let (run, as_it_was) = (time_range(run_ns, high_ns), time(bounds.base_ns));
         let less = percent_range(bounds.gain(high_ns).max(0.0), gain);
         match gain > bounds.error() {
+            true if gain < HARDLY_ANY => format!("Hardly any gain, {},", percent(gain)),
             true => format!("{run} instead of {as_it_was} ({less} less)"),
             false if bounds.error() > MOST_ERROR => {
                 format!("Not known, as the replay is off by {error}: what the run would take")
@@ -112,7 +138,7 @@ fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, S
         *last += " ";
         *last += &as_it_was(bounds);
         if bounds.rests_on_waits {
-            *last += " An estimate: no message had nothing in between, so what they take is fitted to the waits alone.";
+            *last += " These are estimates: no message went undisturbed, so how long messages take is fitted to the waits.";
         }
     }
     lines
@@ -235,14 +261,7 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             } else {
                 ""
             };
-            let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
-            let (most, stake) = match advice.is_vague() || high < advice.time_ns {
-                true => (share(high, report), report.mean().time_range(low, high)),
-                false => (percent(advice.share), report.mean().time(advice.time_ns)),
-            };
-            format!(
-                "At most {most} of the run time ({stake}). What another call then waits for is to be subtracted.{trial}"
-            )
+            format!("{}{trial}", at_most(advice, report))
         }
         Some(advice) if advice.cure == Cure::PartnerLate => {
             let besides = if report.advice.iter().any(|it| it.helps && it.is_worth_reading()) {
@@ -252,7 +271,27 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             };
             format!("{}.{besides}", by_even_work(advice, report.summary.exposed_share))
         }
+        Some(advice) if advice.is_blocking_transfer() => format!(
+            "At most {} of the run time, if so much other work can be computed meanwhile.",
+            percent(advice.share_at_most())
+        ),
         _ => "Nothing, by a change in the communication alone.".to_owned(),
+    }
+}
+
+/// What the calls wait that the advice is about, or what a replay gains, which may be less or more.
+fn at_most(advice: &Advice, report: &Report) -> String {
+    let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
+    let mean = report.mean();
+    let is_more = high > advice.time_high_ns;
+    let high = if advice.is_vague() || is_more { high } else { high.min(advice.time_ns) };
+    let time = if advice.is_vague() { mean.time_range(low, high) } else { mean.time(high) };
+    let most = format!("At most {} of the run time ({time})", share(high, report));
+    let (won, stake) = (high.share_of(report.totals.run_ns), advice.share_at_most());
+    let (won, stake) = (percent(won), percent(stake));
+    match is_more && won != stake {
+        true => format!("{most}, by replay: {stake} in these calls, the rest in calls that wait for their ranks."),
+        false => format!("{most}; less if another call waits longer then."),
     }
 }
 
@@ -262,13 +301,17 @@ fn by_even_work(advice: &Advice, exposed_share: f64) -> String {
     match advice.replay {
         Some(Replay { is_gain: true, gain, of_region, .. }) => {
             let gain = gain.min(exposed_share);
-            let why = match (most > gain, of_region) {
-                (true, true) => "the less if only that between the two calls changes",
-                (true, false) => "the less if all work of a rank changes alike",
-                (false, _) => "replayed",
+            let (gain, most) = (percent(gain), percent(most));
+            let what = match of_region {
+                true => "the work between the two calls that are named below",
+                false => "all work of a rank",
             };
-            let gain = percent_range(gain, most);
-            format!("{gain} of the run time, by even work alone ({why})")
+            match gain == most {
+                true => format!("{most} of the run time, by even work alone (replayed)"),
+                false => format!(
+                    "At most {most} of the run time, by even work alone; replayed, {gain} if {what} becomes even"
+                ),
+            }
         }
         Some(_) if advice.is_order() => format!(
             "At most {} of the run time, and nothing by even work: how much the order costs is not known",

@@ -5,10 +5,11 @@ use super::super::document::{Verdict, VerdictKind};
 use super::super::job::Job;
 use super::super::messages::NO_TAG;
 use super::super::words::Words;
-use super::sentence::{capital, verdict};
+use super::sentence::verdict;
 use crate::pending::Posted;
 use lapscope_data::model::Kind;
 use lapscope_data::state::{Condition, OpenRequest};
+use lapscope_data::text::capitalized;
 
 /// None where a rank is elsewhere without a request of its own being left in MPI_Finalize: others say why it does not go on.
 pub fn verdict_there(job: &Job<'_>, words: &mut Words<'_>) -> Option<Verdict> {
@@ -19,7 +20,7 @@ pub fn verdict_there(job: &Job<'_>, words: &mut Words<'_>) -> Option<Verdict> {
         there.iter().copied().filter(|&at| own_requests(job, at).next().is_some()).collect();
     let first = *leaving.first().or(there.first())?;
     if !leaving.is_empty() {
-        let who = capital(&words.ranks(&leaving));
+        let who = capitalized(&words.ranks(&leaving));
         let (is, its) = match (leaving.len(), job.is_over) {
             (1, false) => ("is", "of its own"),
             (_, false) => ("are", "of their own"),
@@ -36,7 +37,7 @@ pub fn verdict_there(job: &Job<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     }
     let is_past = |at: usize| job.rank(at).condition == Condition::Finalized || is_there(&at);
     (job.is_over && all.clone().all(is_past)).then(|| {
-        let who = capital(&words.ranks(&there));
+        let who = capitalized(&words.ranks(&there));
         let (was, it) = if there.len() == 1 { ("was", "it") } else { ("were", "one of them") };
         let sentence = format!(
             "{who} {was} inside MPI_Finalize when the job ended: {it} crashed there, or was ended from outside."

@@ -6,10 +6,11 @@ use super::super::document::{Verdict, VerdictKind};
 use super::super::processes::{outside, waited_for, OutsideActivity};
 use super::super::words::Words;
 use super::super::HangEvidence;
-use super::sentence::{capital, verdict};
+use super::sentence::verdict;
 use super::standing::said;
 use lapscope_data::model::Nanos;
 use lapscope_data::state::{Condition, ThreadState};
+use lapscope_data::text::capitalized;
 use lapscope_data::text::units::{percent, time};
 
 /// `stands`: whether it is known already why somebody will never go on; then only what was stopped is said besides.
@@ -52,7 +53,7 @@ fn of_outside(
             first = at;
         }
     }
-    let who = capital(&words.ranks(ranks));
+    let who = capitalized(&words.ranks(ranks));
     let is_one = ranks.len() == 1;
     let (is, s) = if is_one { ("is", "s") } else { ("are", "") };
     let (kind, mut sentence) = match outside {
@@ -132,7 +133,7 @@ fn when_it_ended(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verd
         ranks = all.filter(is_outside).collect();
     }
     let first = *ranks.first()?;
-    let who = capital(&words.ranks(&ranks));
+    let who = capitalized(&words.ranks(&ranks));
     let (was, it) = if ranks.len() == 1 { ("was", "it was") } else { ("were", "they were") };
     let ended = match job.rank(first).condition {
         Condition::Aborted => "called MPI_Abort".to_owned(),
@@ -158,7 +159,7 @@ fn polling(found: &HangEvidence<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let polls = |at: &usize| job.rank(*at).threads.iter().any(|it| job.polls(*at, it));
     let ranks: Vec<usize> = (0..job.ranks().len()).filter(polls).collect();
     (!ranks.is_empty() && ranks.len() == job.ranks().len()).then(|| {
-        let who = capital(&words.ranks(&ranks));
+        let who = capitalized(&words.ranks(&ranks));
         let first = found.graph.nodes.iter().position(|node| node.rank == ranks[0]);
         let need = first.and_then(|at| Some((at, *found.graph.nodes[at].needs.first()?)));
         let what = need.map_or(String::new(), |step| format!(": {}", said(found, &step, words)));

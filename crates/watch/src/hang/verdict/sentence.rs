@@ -35,9 +35,3 @@ pub fn other_threads(job: &Job<'_>, at: usize, words: &mut Words<'_>) -> String 
     let last = words.last(thread.last);
     format!("thread {} of rank {}, which {does} outside of MPI ({last}),", thread.number, rank.rank)
 }
-
-/// With a capital letter at its beginning.
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}

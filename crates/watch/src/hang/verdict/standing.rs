@@ -11,9 +11,10 @@ use super::super::needs::{Reason, Why};
 use super::super::words::Words;
 use super::super::HangEvidence;
 use super::finalize;
-use super::sentence::{capital, other_threads, verdict};
+use super::sentence::{other_threads, verdict};
 use lapscope_data::model::{Mode, Rank};
 use lapscope_data::state::Condition;
+use lapscope_data::text::capitalized;
 use lapscope_data::text::plural;
 use lapscope_data::text::units::bytes;
 
@@ -114,7 +115,7 @@ fn gone(
     let sentence = format!(
         "{}{} {what} ({last}{left}), and will never do what the others wait for: {waits}.",
         perhaps(certain),
-        capital(&who)
+        capitalized(&who)
     );
     Some(verdict(found.job, kind, certain, sentence, &culprits))
 }
@@ -182,7 +183,7 @@ fn no_match(
             let sentence = format!(
                 "{}{}, and none was sent; {}.",
                 perhaps(certain),
-                capital(&said(found, &(at, *need), words)),
+                capitalized(&said(found, &(at, *need), words)),
                 sentences[0]
             );
             let sender = Rank { number: near[0].lane.sender, ..found.job.rank(node.rank).rank };

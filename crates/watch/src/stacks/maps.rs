@@ -1,0 +1,47 @@
+//! What a process has mapped: proc_pid_maps(5).
+
+use std::ops::Range;
+
+/// A line of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    pub addresses: Range<u64>,
+    pub is_code: bool,
+    pub offset: u64,
+    /// Of a file, or a name in brackets; empty: of nothing.
+    pub path: String,
+}
+
+impl Mapping {
+    pub fn parse_all(text: &str) -> impl Iterator<Item = Mapping> + '_ {
+        text.lines().filter_map(Mapping::parse)
+    }
+
+    fn parse(line: &str) -> Option<Mapping> {
+        let mut words = line.splitn(6, ' ');
+        let (begin, end) = words.next()?.split_once('-')?;
+        let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
+        let addresses = hexadecimal(begin)?..hexadecimal(end)?;
+        let is_code = words.next()?.contains('x');
+        let offset = hexadecimal(words.next()?)?;
+        let path = words.nth(2).unwrap_or_default().trim_start().to_owned();
+        Some(Mapping { addresses, is_code, offset, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_have_blanks() {
+        let text = "7f00-7f10 r-xp 00002000 fe:00 12                     /a b/c\n7ffd-7fff rw-p 00000000 00:00 0 [stack]\n8-9 rw-p 0 0:0 0\n";
+        let found: Vec<Mapping> = Mapping::parse_all(text).collect();
+        assert_eq!(found[0].path, "/a b/c");
+        assert_eq!(
+            (found[0].addresses.clone(), found[0].offset, found[0].is_code),
+            (0x7f00..0x7f10, 0x2000, true)
+        );
+        assert_eq!((found[1].path.as_str(), found[2].path.as_str()), ("[stack]", ""));
+    }
+}

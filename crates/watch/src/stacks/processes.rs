@@ -1,0 +1,142 @@
+//! Which processes of this host are ranks of an MPI job: by what their launcher told them, proc_pid_environ(5).
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::ErrorKind;
+
+use lapscope_data::model::{is_mpi_library, Rank};
+use lapscope_data::secrets::hide_in_command;
+
+/// Which processes are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    Pids(Vec<i64>),
+    /// A program, or a script, by its file's name.
+    Command(String),
+    /// A job of Slurm.
+    Job(String),
+}
+
+/// A process that is a rank, or may be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i64,
+    /// `None`: no launcher said so.
+    pub rank: Option<Rank>,
+    pub size: Option<u64>,
+    pub command: String,
+    /// It has the recorder of lapscope, which knows more.
+    pub is_recorded: bool,
+    has_mpi: bool,
+}
+
+/// Processes that were found, and how many may not be looked at.
+#[derive(Debug, Default)]
+pub struct Processes {
+    pub found: Vec<Process>,
+    /// They are of other users.
+    pub forbidden: u64,
+    /// Of those that were asked for by number, which there are not.
+    pub missing: Vec<i64>,
+}
+
+const RANKS: [&str; 7] = [
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID",
+];
+const SIZES: [&str; 5] =
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "FLUX_JOB_SIZE", "SLURM_NTASKS"];
+
+impl Processes {
+    /// Those that are wanted, in the order of their ranks. A shell or wrapper around a rank, which has the same variables, is
+    /// left out where the rank is there itself.
+    pub fn find(wanted: &Wanted) -> Processes {
+        let mut all = Processes::default();
+        let is_asked = matches!(wanted, Wanted::Pids(_));
+        for pid in pids(wanted) {
+            let command = words(pid, "cmdline").unwrap_or_default();
+            if matches!(wanted, Wanted::Command(name) if !is_named(&command, name)) {
+                continue;
+            }
+            match read(pid, &command, wanted) {
+                Ok(process) => all.found.extend(process),
+                Err(ErrorKind::PermissionDenied) => all.forbidden += 1,
+                Err(_) if is_asked => all.missing.push(pid),
+                Err(_) => {}
+            }
+        }
+        if !is_asked {
+            all.drop_wrappers();
+        }
+        all.found.sort_by_key(|process| (process.rank, process.pid));
+        all
+    }
+
+    fn drop_wrappers(&mut self) {
+        let with_mpi: HashSet<Rank> =
+            self.found.iter().filter(|it| it.has_mpi).filter_map(|it| it.rank).collect();
+        let is_rank =
+            |it: &Process| it.has_mpi || it.rank.is_some_and(|rank| !with_mpi.contains(&rank));
+        self.found.retain(is_rank);
+    }
+}
+
+fn pids(wanted: &Wanted) -> Vec<i64> {
+    match wanted {
+        Wanted::Pids(pids) => pids.clone(),
+        _ => {
+            let own = i64::from(std::process::id());
+            let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+            let all = all.filter_map(|it| it.file_name().to_str()?.parse::<i64>().ok());
+            all.filter(|&pid| pid != own).collect()
+        }
+    }
+}
+
+/// Of a file of the process whose words end with zeros.
+fn words(pid: i64, name: &str) -> Result<Vec<String>, ErrorKind> {
+    let bytes = fs::read(format!("/proc/{pid}/{name}")).map_err(|error| error.kind())?;
+    let words = bytes.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    Ok(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+}
+
+/// By a word of the command line: a program, or the script that an interpreter runs.
+fn is_named(command: &[String], name: &str) -> bool {
+    command.iter().any(|word| word == name || word.rsplit('/').next() == Some(name))
+}
+
+/// `None`: it is not meant.
+fn read(pid: i64, command: &[String], wanted: &Wanted) -> Result<Option<Process>, ErrorKind> {
+    let environment = words(pid, "environ")?;
+    let variables: HashMap<&str, &str> =
+        environment.iter().filter_map(|word| word.split_once('=')).collect();
+    let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| error.kind())?;
+    let maps = String::from_utf8_lossy(&maps);
+    let number =
+        |names: &[&str]| names.iter().find_map(|name| variables.get(name)?.parse::<u32>().ok());
+    let process = Process {
+        pid,
+        rank: number(&RANKS).map(|rank| Rank::of_first_world(i64::from(rank))),
+        size: number(&SIZES).map(u64::from),
+        command: hide_in_command(&command.join(" ")),
+        is_recorded: maps.lines().any(|line| line.ends_with(".spool")),
+        has_mpi: maps.lines().filter_map(|line| line.rsplit(' ').next()).any(is_library_of_mpi),
+    };
+    let is_rank = process.rank.is_some() || process.has_mpi;
+    let is_meant = match wanted {
+        Wanted::Pids(_) => true,
+        Wanted::Command(_) => is_rank,
+        Wanted::Job(job) => is_rank && variables.get("SLURM_JOB_ID") == Some(&job.as_str()),
+    };
+    Ok(is_meant.then_some(process))
+}
+
+/// A launcher has libraries of its MPI, too, but not that one.
+fn is_library_of_mpi(path: &str) -> bool {
+    is_mpi_library(path) && !path.contains("liblapscope") && !path.contains("libopen-")
+}

@@ -1,0 +1,213 @@
+//! The stacks of a process, copied from outside.
+//!
+//! A thread that sleeps in a system call is not stopped: proc_pid_syscall(5) says where its stack is, and it stands still by itself.
+//! Stopping it could end the call early: epoll_wait(2) does not begin again, ptrace(2), BUGS. A thread that runs, or whose callers
+//! cannot be told without its registers, is stopped for as long as copying takes. The tracer is a thread of its own: when that
+//! ends, in whatever way, the kernel lets go of all that it traces.
+
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::maps::Mapping;
+use lapscope_data::state::{state_of_thread, SystemState};
+
+/// So much of a stack is copied, from its top on.
+const MOST_STACK: usize = 512 << 10;
+/// A thread stops when it has a processor. One that has not stopped by then is let go: it is in the kernel, where nothing stops it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Registers from which callers follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers {
+    pub instruction: u64,
+    pub stack: u64,
+    /// `None`: not known without stopping.
+    pub frame: Option<u64>,
+    /// The return address of a leaf function, where processors keep it in a register.
+    pub link: u64,
+}
+
+/// A thread as it was.
+#[derive(Debug, Clone)]
+pub struct ThreadCopy {
+    pub tid: i64,
+    pub system: SystemState,
+    pub registers: Registers,
+    /// Memory from `registers.stack` on.
+    pub stack: Vec<u8>,
+}
+
+impl ThreadCopy {
+    /// A word of the stack.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.registers.stack)?).ok()?;
+        let bytes = self.stack.get(at..at.checked_add(8)?)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// What was copied of a process.
+#[derive(Debug, Default)]
+pub struct ProcessCopy {
+    pub threads: Vec<ThreadCopy>,
+    /// Threads that could not be copied, and why.
+    pub failed: Vec<(i64, String)>,
+    /// The longest that one was stopped for; zero: none was.
+    pub held: Duration,
+}
+
+/// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told.
+///
+/// # Errors
+/// There is no such process any more.
+pub fn copy(pid: i64, mut is_enough: impl FnMut(&ThreadCopy) -> bool) -> io::Result<ProcessCopy> {
+    let tids = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let mut tids: Vec<i64> = tids.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable();
+    let mut copy = ProcessCopy::default();
+    for tid in tids {
+        let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
+        if let Some(thread) = asleep(pid, tid, &system).filter(|thread| is_enough(thread)) {
+            copy.threads.push(thread);
+            continue;
+        }
+        let tracer = std::thread::spawn(move || stopped(pid, tid, system));
+        match tracer.join().unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
+            Ok((thread, held)) => {
+                copy.held = copy.held.max(held);
+                copy.threads.push(thread);
+            }
+            Err(_) if state_of_thread(pid, tid).is_none() => {}
+            Err(error) => copy.failed.push((tid, why(&error))),
+        }
+    }
+    Ok(copy)
+}
+
+fn why(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "it may not be traced: a debugger holds it, it is another user's, or \
+            /proc/sys/kernel/yama/ptrace_scope is not 0 (as root: sysctl kernel.yama.ptrace_scope=0), or the container has no \
+            SYS_PTRACE (docker run --cap-add SYS_PTRACE)"
+            .to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+// --- without stopping --------------------------------------------------------------------------------------------------
+
+/// `None`: it runs, or may not be asked.
+fn asleep(pid: i64, tid: i64, system: &SystemState) -> Option<ThreadCopy> {
+    let place = format!("/proc/{pid}/task/{tid}/syscall");
+    let before = fs::read_to_string(&place).ok()?;
+    let mut last = before.split_whitespace().rev();
+    let mut address = || u64::from_str_radix(last.next()?.strip_prefix("0x")?, 16).ok();
+    let (instruction, stack) = (address()?, address()?);
+    let registers = Registers { instruction, stack, ..Registers::default() };
+    let thread =
+        ThreadCopy { tid, system: system.clone(), registers, stack: read_stack(pid, stack).ok()? };
+    let after = fs::read_to_string(&place).ok()?;
+    (before == after).then_some(thread)
+}
+
+// --- stopped -----------------------------------------------------------------------------------------------------------
+
+fn request(call: libc::c_uint, tid: i64, address: usize, data: usize) -> io::Result<()> {
+    // SAFETY: the requests that are made here write to what `data` points to, if at all, which its caller owns.
+    match unsafe { libc::ptrace(call, tid as libc::pid_t, address, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Lets go of a thread that has stopped, whatever happens in between.
+struct Held(i64);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = request(libc::PTRACE_DETACH, self.0, 0, 0);
+    }
+}
+
+/// The thread, and for how long it was stopped.
+fn stopped(pid: i64, tid: i64, system: SystemState) -> io::Result<(ThreadCopy, Duration)> {
+    request(libc::PTRACE_SEIZE, tid, 0, 0)?;
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
+    wait_until_stopped(tid)?;
+    let begun = Instant::now();
+    let held = Held(tid);
+    let registers = read_registers(tid)?;
+    let stack = read_stack(pid, registers.stack)?;
+    drop(held);
+    Ok((ThreadCopy { tid, system, registers, stack }, begun.elapsed()))
+}
+
+fn wait_until_stopped(tid: i64) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is written during the call.
+        match unsafe {
+            libc::waitpid(tid as libc::pid_t, &mut status, libc::__WALL | libc::WNOHANG)
+        } {
+            -1 => return Err(io::Error::last_os_error()),
+            0 if begun.elapsed() > PATIENCE => {
+                return Err(io::Error::other("it is in the kernel, and cannot be stopped"));
+            }
+            0 => std::thread::sleep(Duration::from_micros(50)),
+            _ if libc::WIFSTOPPED(status) => return Ok(()),
+            _ => return Err(io::Error::other("it has just ended")),
+        }
+    }
+}
+
+fn read_registers(tid: i64) -> io::Result<Registers> {
+    const NT_PRSTATUS: usize = 1;
+    // SAFETY: all zeros is a value of a struct of integers.
+    let mut all: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    let mut vector =
+        libc::iovec { iov_base: std::ptr::addr_of_mut!(all).cast(), iov_len: size_of_val(&all) };
+    request(libc::PTRACE_GETREGSET, tid, NT_PRSTATUS, std::ptr::addr_of_mut!(vector) as usize)?;
+    #[cfg(target_arch = "x86_64")]
+    let registers =
+        Registers { instruction: all.rip, stack: all.rsp, frame: Some(all.rbp), link: 0 };
+    #[cfg(target_arch = "aarch64")]
+    let registers = Registers {
+        instruction: all.pc,
+        stack: all.sp,
+        frame: Some(all.regs[29]),
+        link: all.regs[30],
+    };
+    Ok(registers)
+}
+
+// --- memory ------------------------------------------------------------------------------------------------------------
+
+/// Reads memory of a process; what it has not got shortens it.
+///
+/// # Errors
+/// Nothing of it can be read.
+pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut memory = vec![0u8; bytes];
+    let local = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: bytes };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
+    // SAFETY: `local` is memory of ours of that length.
+    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
+    if read < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    memory.truncate(read as usize);
+    Ok(memory)
+}
+
+/// Up to the end of its mapping.
+fn read_stack(pid: i64, begin: u64) -> io::Result<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let end = Mapping::parse_all(&maps)
+        .find(|mapping| mapping.addresses.contains(&begin))
+        .ok_or_else(|| io::Error::other("its stack pointer points to no memory"))?
+        .addresses
+        .end;
+    read_memory(pid, begin, ((end - begin) as usize).min(MOST_STACK))
+}

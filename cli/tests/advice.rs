@@ -236,6 +236,30 @@ fn nothing_to_hide_behind() {
     }
 }
 
+/// Whether there is other work nobody can see: so it is said first, and as a condition.
+#[test]
+fn calls_that_block_while_they_transfer_are_to_be_made_non_blocking() {
+    let mut ranks = Calls::pair();
+    for rank in &mut ranks {
+        let reduce = Operation { bytes: LARGE, ..Operation::collective("MPI_Allreduce", 4) };
+        rank.block(reduce, 10, 400);
+    }
+    let run = run([&ranks[0], &ranks[1]]);
+    let report = report(&run);
+    let first = &report["advice"][report["summary"]["first"].as_u64().unwrap() as usize];
+    assert_eq!((&first["cure"], ns(first, "time_ns")), (&json!("nothing_to_hide_behind"), 780_000));
+    let text = answer(run.path(), &["report", "."]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("Do first Make MPI_Allreduce app+0x400 non-blocking, if there is"),
+        "{text}"
+    );
+    assert!(
+        text.contains("May win At most 39.0 % of the run time, if so much other work"),
+        "{text}"
+    );
+}
+
 /// Both are there from the begin. Rank 0 computes for 489 us and waits from 500 to 900, rank 1 waits for it. How long a
 /// transfer takes is not known: all of both waits may be the transfer, or nothing. A calibration of 100 us tells.
 #[test]

@@ -182,6 +182,12 @@ fn the_dead_are_told_by_place() {
         "{died:?}"
     );
     assert!(died[1].starts_with("rank 25 was killed outside MPI"), "{died:?}");
+    let text = answer(run.path(), &["report", "."]);
+    assert!(text.contains("\nEnded early    Ranks died before MPI_Finalize."), "{text}");
+    assert!(
+        text.contains("lapscope hang .\n") && !text.contains("cannot make this run much"),
+        "{text}"
+    );
     let overlap = answer(run.path(), &["overlap", "."]);
     assert!(
         overlap.contains("! all 40 ranks were killed (last recorded 0.250 s after MPI_Init)"),

@@ -59,8 +59,8 @@ fn advice_to_test_names_where_its_window_computes() {
     let computes = &find(&report, "test")["computes"];
     assert_eq!(lines(computes), [(0x700, 150, 0.75), (0x800, 50, 0.25)]);
     assert_eq!((&computes["samples"], &computes["other_threads"]), (&json!(200), &json!(1.0)));
-    let expected = "That computation is in app+0x700 (75.0 %), app+0x800 (25.0 %), of 200 samples: test in a loop around these. \
-                    Meanwhile 1.0 other threads of a rank compute, in the mean.";
+    let expected = "While requests of these calls are under way the program computes in app+0x700 (75.0 %), app+0x800 (25.0 %), of 200 \
+                    samples: test in a loop around these. Meanwhile other threads of these ranks compute, too.";
     assert_eq!(computes["sentence"], expected);
     let code = answer(run.path(), &["report", "--how", "."]);
     assert_eq!(
@@ -123,7 +123,7 @@ fn instructions_of_one_line_are_one_and_inlined_ones_say_where() {
     }
     let report = asked(run.path(), &["report", "."]);
     let sentence = find(&report, "test")["computes"]["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("That computation is in relax x.c:3 (inlined into step x.c:7) (100.0 %), of 200 samples"), "{sentence}");
+    assert!(sentence.contains("the program computes in relax x.c:3 (inlined into step x.c:7) (100.0 %), of 200 samples"), "{sentence}");
     let outside = &report["profile"]["outside"]["lines"];
     let named = |at: usize| {
         (outside[at]["place"]["function"].clone(), outside[at]["place"]["line"].clone())

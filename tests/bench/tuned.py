@@ -19,7 +19,7 @@ from pathlib import Path
 from inject import ROOT
 from followed import over_slow_link
 
-STEPS = (262144, 40, 50)
+STEPS = (65536, 40, 160)
 SEARCH_S = 1800
 
 

@@ -96,7 +96,7 @@ impl Profile {
             problems,
             lost: sum(|it| it.lost),
             left_out: sum(|it| it.left_out),
-            outside: lines(samples.samples.iter(), places, names),
+            outside: lines(samples, |_| true, places, names),
         })
     }
 }
@@ -110,37 +110,32 @@ pub fn lines_while(
     places: &Places,
     names: &mut dyn NameFrames,
 ) -> Option<ComputingLines> {
-    let is_meant = |it: &&Sampled| {
+    let is_meant = |it: &Sampled| {
         (ranks.is_empty() || ranks.contains(&it.rank))
             && it.posts.iter().any(|post| posts.contains(post))
     };
-    let found = lines(samples.samples.iter().filter(is_meant), places, names);
+    let found = lines(samples, is_meant, places, names);
     (found.samples >= ENOUGH_SAMPLES).then_some(found)
 }
 
-/// What samples are of that are one line.
+/// What samples are of that are one line: of an inlined one, as it is inlined in one place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum LineKey {
-    Line {
-        file: Option<String>,
-        line: Option<u32>,
-        function: Option<String>,
-        module: Option<String>,
-    },
-    Block {
-        module: Option<String>,
-        number: u64,
-    },
+    Line { module: Option<String>, from_innermost: Vec<LinePlace> },
+    Block { module: Option<String>, number: u64 },
 }
 
+type LinePlace = (Option<String>, Option<String>, Option<u32>);
+
 impl LineKey {
-    fn of(name: &FrameName) -> LineKey {
-        let module = name.module.clone();
-        if name.function.is_none() && name.line.is_none() {
-            return LineKey::Block { module, number: name.address / BLOCK_BYTES };
+    fn of(names: &[FrameName]) -> Option<LineKey> {
+        let innermost = names.first()?;
+        let module = innermost.module.clone();
+        if innermost.function.is_none() && innermost.line.is_none() {
+            return Some(LineKey::Block { module, number: innermost.address / BLOCK_BYTES });
         }
-        let FrameName { file, line, function, .. } = name.clone();
-        LineKey::Line { file, line, function, module }
+        let place = |it: &FrameName| (it.function.clone(), it.file.clone(), it.line);
+        Some(LineKey::Line { module, from_innermost: names.iter().map(place).collect() })
     }
 }
 
@@ -151,13 +146,14 @@ struct LineSamples {
     names: Vec<FrameName>,
 }
 
-fn lines<'s>(
-    samples: impl Iterator<Item = &'s Sampled>,
+fn lines(
+    samples: &RunSamples,
+    is_meant: impl Fn(&Sampled) -> bool,
     places: &Places,
     names: &mut dyn NameFrames,
 ) -> ComputingLines {
     let (mut by_frame, mut others) = (HashMap::<Frame, u64>::new(), 0u64);
-    for sample in samples {
+    for sample in samples.samples.iter().filter(|sample| is_meant(sample)) {
         match (sample.thread, places.instruction(sample.instruction).frames.first()) {
             (SampledThread::Caller, Some(&frame)) => {
                 *by_frame.entry(frame).or_default() += sample.count
@@ -173,8 +169,7 @@ fn lines<'s>(
     let mut found: HashMap<LineKey, LineSamples> = HashMap::new();
     for (frame, samples) in frames {
         let named = names.name(frame);
-        let Some(innermost) = named.first() else { continue };
-        let key = LineKey::of(innermost);
+        let Some(key) = LineKey::of(&named) else { continue };
         let line = found.entry(key).or_insert_with(|| LineSamples {
             samples: 0,
             most: 0,
@@ -199,5 +194,8 @@ fn lines<'s>(
         ComputingLine { place, inlined_into, samples: line.samples, share: share(line.samples) }
     };
     let lines = lines.into_iter().map(line).collect();
-    ComputingLines { samples: all, lines, other_threads: share(others) }
+    // the rank's own thread computes for a part of the time only
+    let most = samples.samplers.iter().map(|(_, sampler)| sampler.other_threads).max();
+    let other_threads = share(others).min(most.unwrap_or(0) as f64);
+    ComputingLines { samples: all, lines, other_threads }
 }

@@ -7,6 +7,8 @@
 #include "../base/cpu_timer.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -165,20 +167,40 @@ static int is_blocked(void)
     return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, signal_number());
 }
 
+/* A handler on an alternate stack that has no room for it would write beyond that. Where there is none it is on the thread's own. */
+static int has_room(void)
+{
+    enum { OURS = 4096 };
+    unsigned long least = getauxval(AT_MINSIGSTKSZ); /* what the kernel writes, with all registers */
+    stack_t stack;
+    return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE || stack.ss_size >= (least ? least : MINSIGSTKSZ) + OURS);
+}
+
 /* Nothing is sent to threads that never call MPI: what their stacks have room for is not known. */
 static int open_timer(struct sampler *sampler)
 {
-    if (sampler->tid != (pid_t)syscall(SYS_gettid) || !signal_is(is_ours) || is_blocked())
+    if (sampler->tid != (pid_t)syscall(SYS_gettid) || !signal_is(is_ours) || is_blocked() || !has_room())
         return 0;
     if (!sampler->noted)
         sampler->noted = arena_alloc(NOTES * sizeof *sampler->noted);
     return sampler->noted && cpu_timer_create(&sampler->timer, sampler->tid, signal_number(), sampler);
 }
 
+/* The thread may have got another alternate stack since. */
+static void look_at_stack(struct sampler *sampler)
+{
+    if (has_room())
+        return;
+    sampler->is_masked = 1;
+    cpu_timer_set(sampler->timer, 0);
+}
+
 static int next_of_timer(struct sampler *sampler, uintptr_t *address)
 {
-    if (sampler->read == __atomic_load_n(&sampler->head, __ATOMIC_ACQUIRE))
+    if (sampler->read == __atomic_load_n(&sampler->head, __ATOMIC_ACQUIRE)) {
+        look_at_stack(sampler);
         return 0;
+    }
     *address = sampler->noted[sampler->read % NOTES];
     __atomic_store_n(&sampler->read, sampler->read + 1, __ATOMIC_RELEASE);
     return 1;
@@ -197,7 +219,7 @@ void sampler_mask_changes(int how, const sigset_t *set)
         if (is_named && how != SIG_UNBLOCK && !sampler->is_masked) {
             sampler->is_masked = 1;
             cpu_timer_set(sampler->timer, 0);
-        } else if (sampler->is_masked && how == (is_named ? SIG_UNBLOCK : SIG_SETMASK)) {
+        } else if (sampler->is_masked && how == (is_named ? SIG_UNBLOCK : SIG_SETMASK) && has_room()) {
             sampler->is_masked = 0;
             set_timer(sampler);
         }
@@ -246,7 +268,8 @@ const char *sampler_prepare(unsigned rate_hz)
         tried = sampler_open((pid_t)syscall(SYS_gettid));
     }
     if (!tried)
-        return "perf_event_open has no event for it here, and no timer of CPU time is to be had, or its signal is blocked";
+        return "perf_event_open has no event for it here, and no timer of CPU time is to be had, its signal is blocked, or the "
+               "alternate stack for signals is too small for it";
     sampler_close(tried);
     return NULL;
 }

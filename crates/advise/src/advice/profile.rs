@@ -81,10 +81,10 @@ fn sentence(found: &ComputingLines) -> String {
     let samples = count(found.samples);
     match named(found.lines.iter()).as_slice() {
         [] => format!(
-            "That computation is spread over many lines, none with a tenth of {samples} samples."
+            "What the program computes meanwhile is spread over many lines, none with a tenth of {samples} samples."
         ),
         named => format!(
-            "That computation is in {}, of {samples} samples: test in a loop around these.",
+            "While requests of these calls are under way the program computes in {}, of {samples} samples: test in a loop around these.",
             named.join(", ")
         ),
     }
@@ -115,10 +115,9 @@ fn python_comes_to(found: &ComputingLines) -> String {
 }
 
 fn others(found: &ComputingLines) -> String {
-    let others = Some(found.other_threads).filter(|&threads| threads >= OTHERS_COMPUTE);
-    let text =
-        |threads| format!(" Meanwhile {threads:.1} other threads of a rank compute, in the mean.");
-    others.map(text).unwrap_or_default()
+    let compute = found.other_threads >= OTHERS_COMPUTE;
+    let text = " Meanwhile other threads of these ranks compute, too.";
+    if compute { text } else { "" }.to_owned()
 }
 
 /// Says once, in the first advice to test that is read, how its lines would be named.

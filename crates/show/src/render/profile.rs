@@ -49,6 +49,20 @@ pub fn sentences(profile: &Profile, of: usize) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if profile.by_signal > 0 {
+        let (of, s) = (profile.by_signal, plural(profile.by_signal as u64));
+        lines.push(format!(
+            "On {of} rank{s} a timer's signal took them, as perf_event_open is forbidden: at most some hundred a second, in step with \
+             the kernel's clock, and with time in system calls. Of computations of a few milliseconds shares may be far off."
+        ));
+    }
+    let missing = profile.lost + profile.left_out;
+    if missing * 10 > profile.outside.samples {
+        lines.push(
+            "Shares are of the others alone, and may mislead: a lower rate leaves out fewer."
+                .to_owned(),
+        );
+    }
     for (lost, why) in [
         (profile.lost, "found no room: more than some thousand between two calls of MPI"),
         (profile.left_out, "are left out: they are of too many instructions"),

@@ -7,7 +7,7 @@ export JOBS ?= $(shell nproc)
 export CARGO_TARGET_DIR := $(CURDIR)/target
 unexport CARGO_BUILD_TARGET
 
-.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check field-check truth-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
+.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check field-check tune-check truth-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -24,6 +24,7 @@ help:
 	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, four minutes"
 	@echo "make field-check            what lapscope says first of programs that people asked about, and what the cures bring, two minutes"
 	@echo "make truth-check            what could have been overlapped, measured, below the most that lapscope reports, 280 kernels, forty minutes"
+	@echo "make tune-check             what lapscope tune finds among settings of MPIs, beside the best by hand, and trials of a setting against itself; an hour"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, twenty minutes"
@@ -75,6 +76,12 @@ field-check:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory build
 	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture field::
+
+tune-check:
+	@tests/setup.sh check
+	@tests/mpis.sh
+	@$(MAKE) --no-print-directory build
+	tests/bench/settings.py
 
 truth-check:
 	@tests/setup.sh check

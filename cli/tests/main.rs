@@ -40,6 +40,7 @@ mod symbols;
 mod thresholds;
 mod timelines;
 mod tune;
+mod tune_settings;
 mod waits;
 mod whatif;
 mod width;

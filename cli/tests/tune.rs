@@ -28,7 +28,7 @@ const ISSEND: &str = "MPI_Issend";
 
 /// A program whose two ranks exchange a message in each step, which stands still while they compute.
 #[derive(Clone, Copy)]
-struct Program {
+pub struct Program {
     mode: Option<&'static str>,
     bytes: i64,
     /// What a step takes: computation, and the wait with and without injection.
@@ -37,7 +37,7 @@ struct Program {
     wait_off: i64,
 }
 
-const PLAIN: Program =
+pub const PLAIN: Program =
     Program { mode: None, bytes: BYTES, compute: 10 * MS, wait_on: 10 * MS, wait_off: 10 * MS };
 
 /// Which slot of a pair is on: as if by chance.
@@ -74,7 +74,7 @@ impl Program {
         (rows, now + MS)
     }
 
-    fn write(&self, directory: &Path) {
+    pub fn write(&self, directory: &Path) {
         fs::create_dir_all(directory).unwrap();
         for number in 0..2 {
             let (rows, end_ns) = self.rank(number);
@@ -124,7 +124,7 @@ fn inject(file: &Fixture, rank: i64, mode: &str) {
 }
 
 /// A directory with a launcher in it, which leaves the run that is meant for the mode that it is told.
-fn launcher(script: &str) -> TempDir {
+pub fn launcher(script: &str) -> TempDir {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("mpirun");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -162,7 +162,7 @@ fn gaining() -> TempDir {
     place_with(&[PLAIN, timer, slow, calls])
 }
 
-fn command(place: &Path, arguments: &[&str]) -> Command {
+pub fn command(place: &Path, arguments: &[&str]) -> Command {
     let mut command = crate::fixture::command(place, &["tune"]);
     command
         .args(arguments)
@@ -181,7 +181,7 @@ fn printed(place: &TempDir, arguments: &[&str]) -> String {
     crate::fixture::printed(&mut command(place.path(), arguments))
 }
 
-fn answer(place: &TempDir, arguments: &[&str]) -> Value {
+pub fn answer(place: &TempDir, arguments: &[&str]) -> Value {
     let text = printed(place, &[&["--format", "json"], arguments].concat());
     serde_json::from_str(&text).expect("JSON alone on standard output")
 }

@@ -97,7 +97,8 @@ fn finds_a_gain(mpi: &Mpi) {
 /// one.
 fn gain(mpi: &Mpi) -> (TempDir, Value) {
     let modes = if share::is_all() { "timer,thread" } else { "timer" };
-    let options = ["--modes", modes, "--intervals", "1000", "--runs", "3", "--dir", "kept"];
+    let injection = ["--no-settings", "--modes", modes, "--intervals", "1000", "--runs", "3"];
+    let options = [&injection[..], &["--dir", "kept"]].concat();
     let place = place();
     let program = [&STALLED[..], &["100"]].concat();
     let answer = answer(&tune(mpi, Bed::SlowLink, place.path(), &options, &program));
@@ -152,17 +153,63 @@ fn switched_off(mpi: &Mpi, place: &Path, variables: &[(String, String)]) {
     }
 }
 
+/// The library itself says what it knows; what a person would set is among what is tried, and what nobody may set is not.
+#[test]
+fn settings_of_the_mpi_are_tried_where_messages_stand_still() {
+    let tried = |mpi, bed: Bed| {
+        let options = ["--no-injection", "--setting", "NOBODY_READS_THIS=1"];
+        let (options, steps) =
+            if share::is_all() { (&options[..1], "30") } else { (&options[..], "5") };
+        let place = place();
+        let answer = answer(&tune(mpi, bed, place.path(), options, &["stalled", "1048576", steps]));
+        let settings = answer["settings"].clone();
+        println!("{}: {}", mpi.name, settings["best"]["exports"]);
+        settings
+    };
+    for mpi in share!(mpi::all().to_vec()) {
+        let bed = if Bed::SlowLink.is_there(mpi) { Bed::SlowLink } else { Bed::SharedMemory };
+        let ask = || {
+            let settings = tried(mpi, bed);
+            let rows = rows(&settings, "tried");
+            assert!(!rows.is_empty(), "{}: {settings:#}", mpi.name);
+            assert!(rows.iter().all(|row| row["failed"].is_null()), "{}: {settings:#}", mpi.name);
+            if !share::is_all() {
+                return;
+            }
+            let names = settings["tried"].to_string();
+            let thread = match mpi.name {
+                "openmpi" | "openmpi5" => "OMPI_MCA_btl_tcp_progress_thread",
+                "intel" => "I_MPI_ASYNC_PROGRESS",
+                _ => "MPIR_CVAR_ASYNC_PROGRESS",
+            };
+            assert!(names.contains(thread), "{}: {settings:#}", mpi.name);
+            if mpi.name == "openmpi" {
+                assert_eq!(settings["found"], "gain", "{settings:#}");
+                let proof = &settings["best"]["proof"];
+                assert!(number(&proof["gain"], "low") > 0.0, "{settings:#}");
+            }
+        };
+        trials::up_to_three("a search among settings", ask);
+    }
+}
+
 #[test]
 fn where_there_is_nothing_to_gain_it_says_so() {
     for mpi in share!(mpi::debian()) {
         let place = place();
-        let of =
-            |program: &[&str]| answer(&tune(mpi, Bed::SharedMemory, place.path(), &[], program));
-        let small = of(&["hidden", "1000", "20"]);
+        let of = |options: &[&str], program: &[&str]| {
+            answer(&tune(mpi, Bed::SharedMemory, place.path(), options, program))
+        };
+        let small = of(&[], &["hidden", "1000", "20"]);
         assert_eq!(small["found"], "nothing_to_gain", "{}: {small:#}", mpi.name);
         assert_eq!(small["hopeless"], "only_small", "{}: {small:#}", mpi.name);
+        let settings = &small["settings"];
+        let none = ["nothing_to_try", "no_gain", "unproved"];
+        assert!(none.contains(&text(settings, "found")), "{}: {small:#}", mpi.name);
+        let family = if mpi.name == "openmpi" { "Open MPI 4" } else { "MPICH 4" };
+        assert!(text(settings, "mpi").starts_with(family), "{}: {small:#}", mpi.name);
         // What a busy machine puts beside these messages may look like a window: then it tries, in vain.
-        let exposed = of(&["exposed", "1000000", "20"]);
+        let exposed = of(&["--no-settings"], &["exposed", "1000000", "20"]);
         let found = text(&exposed, "found");
         let none = ["nothing_to_gain", "no_gain", "unconfirmed"];
         assert!(none.contains(&found), "{}: {exposed:#}", mpi.name);

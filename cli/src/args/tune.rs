@@ -9,6 +9,7 @@ use clap::Args;
 use super::{units, WrapperArgs};
 use lapscope_launch::run::environment::assignment;
 use lapscope_launch::run::Mode;
+use lapscope_launch::tune::variable::Variable;
 use lapscope_show::format::Format;
 
 /// Find out whether settings of the MPI or injected tests make a program faster, which, and by how much.
@@ -64,8 +65,12 @@ pub struct TuneArgs {
     #[arg(long, visible_alias = "minutes", value_name = "MINUTES", value_parser = units::minutes)]
     pub budget: Option<u32>,
 
+    /// Try this variable, and the next one if given again, in the place of the settings of the MPI that lapscope knows
+    #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = variable)]
+    pub settings: Vec<Variable>,
+
     /// Do not try the MPI's own settings
-    #[arg(long)]
+    #[arg(long, conflicts_with = "settings")]
     pub no_settings: bool,
 
     /// Do not try injected tests and copied sends
@@ -123,6 +128,13 @@ pub struct TuneArgs {
     /// The launch line, with the program
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+fn variable(text: &str) -> Result<Variable, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok(Variable::new(name, value.to_owned())),
+        _ => Err("expected NAME=VALUE, as in OMPI_MCA_btl_tcp_progress_thread=1".to_owned()),
+    }
 }
 
 impl TuneArgs {

@@ -32,6 +32,7 @@ fn options(args: &TuneArgs) -> TuneOptions<'_> {
         budget: args.budget(),
         tries_injection: !args.no_injection,
         tries_settings: !args.no_settings,
+        own_settings: &args.settings,
         copies_directory: args.cd_copy,
         anyway: args.anyway,
         policy: &args.policy,

@@ -16,7 +16,7 @@ use crate::reference::Reference;
 use cells::{Cells, SizeCell};
 pub(crate) use collect::Margins;
 pub use cumulative::{Cumulative, CumulativeVerdict};
-pub use declared::{Declared, DeclaredBy, Governing};
+pub use declared::{limit_variable, Declared, DeclaredBy, Governing};
 use evidence::{Completion, PostOutcome};
 use lapscope_data::model::Rank;
 use lapscope_trace::{Locality, Trace};

@@ -69,6 +69,8 @@ pub struct TuneOptions<'a> {
     /// Whether to try injected tests and copied sends, and the MPI's own settings.
     pub tries_injection: bool,
     pub tries_settings: bool,
+    /// Settings to try in the place of those that are known.
+    pub own_settings: &'a [Variable],
     /// Every run gets a copy of the working directory, which is removed behind it.
     pub copies_directory: bool,
     /// Whether to search although the first run shows nothing to gain.

@@ -1,10 +1,14 @@
 //! What a run that injected half of the time showed.
 
+use std::path::Path;
 use std::time::Duration;
+
+use anyhow::{Context, Result};
 
 use crate::run::Mode;
 use lapscope_data::model::Nanos;
 use lapscope_measure::injection::Injection;
+use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::Interval;
 
@@ -68,4 +72,17 @@ impl Trial {
 
 pub fn nanos(time: Duration) -> Nanos {
     Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// What injection did in a recorded run.
+///
+/// # Errors
+/// It cannot be read, or no rank was asked to inject: its recorder is another one.
+pub fn read_injection(directory: &Path, wrappers: &[String]) -> Result<Injection> {
+    let mut open = OpenRun::open(Some(directory))?;
+    open.find_wrappers(wrappers)?;
+    open.injection(&[]).with_context(|| {
+        let directory = directory.display();
+        format!("{directory}: no rank knows of injection: is the recorder of this lapscope?")
+    })
 }

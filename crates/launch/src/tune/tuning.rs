@@ -19,7 +19,7 @@ use super::session::{was_interrupted, Launched, Session, TuneOptions};
 use super::settings::document::{SettingsAnswer, StoppedBy, TriedSetting};
 use super::settings::first::MpiOfRun;
 use super::settings::trials::SettingsTrials;
-use super::trial::{nanos, InjectionSetting, Trial};
+use super::trial::{nanos, read_injection, InjectionSetting, Trial};
 use super::variable::Variable;
 use crate::run::Mode;
 use lapscope_advise::advice::Advice;
@@ -29,7 +29,6 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::store;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::{bytes, percent, time};
-use lapscope_measure::injection::Injection;
 use lapscope_report::pipeline::report::advise;
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
@@ -106,13 +105,16 @@ impl<'a, 's> Tuning<'a, 's> {
     /// # Errors
     /// The program cannot be run or recorded ([`super::session::Stopped`]), a run cannot be read, or the policy not be written.
     pub fn run(mut self) -> Result<TuneDocument> {
-        self.bar.say(&[format!(
-            "at most {} runs, the first without injection, and {} pairs of whole runs to confirm what is found; what they print \
-             is in {}/*.stdout and *.stderr",
-            self.search.longest() + 1,
-            self.asked.pairs,
-            self.session.directory().display()
-        )]);
+        let files = self.session.directory().display().to_string();
+        let printed = format!("what they print is in {files}/*.stdout and *.stderr");
+        self.bar.say(&[match self.asked.tries_injection {
+            true => format!(
+                "at most {} runs, the first without injection, and {} pairs of whole runs to confirm what is found; {printed}",
+                self.search.longest() + 1,
+                self.asked.pairs
+            ),
+            false => format!("a first run, then pairs of whole runs without lapscope; {printed}"),
+        }]);
         let known = self.first()?;
         let mut answer = TuneDocument::new(self.asked.command, known.first.clone());
         if self.asked.tries_settings {
@@ -141,7 +143,9 @@ impl<'a, 's> Tuning<'a, 's> {
         let until = self.left().map(|left| Instant::now() + left / share);
         let earlier = std::mem::take(&mut self.settings_of_earlier);
         let limits = (known.launched.wall, until);
-        SettingsTrials::new(self.session, &self.bar, run, earlier, limits).run()
+        let answer = SettingsTrials::new(self.session, &self.bar, run, earlier, limits).run()?;
+        self.bar.expect_more(self.search.longest() as u32 + 2 * self.asked.pairs);
+        Ok(answer)
     }
 
     /// Injected tests and copied sends.
@@ -210,7 +214,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let at_stake = percent(first.stake_ns.share_of(first.run_ns));
         let took = time(nanos(wall));
         let mut lines = vec![format!("{FIRST}: {took}, {at_stake} of the run time at stake")];
-        if self.hopeless(first).is_none() {
+        if self.hopeless(first).is_none() && self.asked.tries_injection {
             let more = self.search.longest() as u32;
             lines.push(format!(
                 "at most {more} more of about as long ({}), injecting in half of all slots of {} ms",
@@ -413,7 +417,6 @@ impl<'a, 's> Tuning<'a, 's> {
         Some(place + &how.unwrap_or_default())
     }
 
-    /// In words.
     fn named(&self, InjectionSetting { mode, interval_us }: InjectionSetting) -> String {
         match mode {
             Mode::Sends => format!("sends of up to {} from copies", bytes(self.copied_bytes)),
@@ -480,17 +483,6 @@ impl<'a, 's> Tuning<'a, 's> {
         }
         Ok(variables)
     }
-}
-
-/// # Errors
-/// It cannot be read, or no rank was asked to inject: its recorder is another one.
-fn read_injection(directory: &Path, wrappers: &[String]) -> Result<Injection> {
-    let mut open = OpenRun::open(Some(directory))?;
-    open.find_wrappers(wrappers)?;
-    open.injection(&[]).with_context(|| {
-        let directory = directory.display();
-        format!("{directory}: no rank knows of injection: is the recorder of this lapscope?")
-    })
 }
 
 fn read_first(

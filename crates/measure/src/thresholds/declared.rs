@@ -62,6 +62,16 @@ pub struct Governing {
     pub agrees: Option<bool>,
 }
 
+/// The name of the variable that sets the limit between ranks of that locality, if it is among those declared.
+pub fn limit_variable(
+    locality: Locality,
+    library: &str,
+    declared: &[Declared],
+) -> Option<&'static str> {
+    let names = candidates(locality, library, declared);
+    names.into_iter().find(|name| lookup(declared, name).is_some())
+}
+
 /// The variable for `found`, if there is one among those declared.
 pub(super) fn governing(
     found: &LocalityThresholds,

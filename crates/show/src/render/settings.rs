@@ -20,9 +20,9 @@ pub fn verdict(answer: &SettingsAnswer) -> String {
         (SettingsResult::Unproved, Some((best, Some(proof)))) => format!(
             "No certain gain by settings of {mpi}: {} gained {} in {} of its own ({}).",
             named(&best.candidate.variables),
-            signed_percent(proof.gain.estimate),
+            signed_percent(proof.estimate),
             pairs_of_runs(proof.pairs.len()),
-            limits(proof.gain)
+            bounds(proof)
         ),
         (SettingsResult::Unproved, Some((best, None))) => format!(
             "No certain gain by settings of {mpi}: {} may gain, but no pair of runs proves it.",
@@ -35,19 +35,25 @@ pub fn verdict(answer: &SettingsAnswer) -> String {
     }
 }
 
-fn saves(best: &BestSetting, SettingProof { pairs, gain, .. }: &SettingProof) -> String {
+fn bounds(proof: &SettingProof) -> String {
+    proof.gain.map_or("too few for bounds".to_owned(), limits)
+}
+
+fn saves(best: &BestSetting, proof: &SettingProof) -> String {
     let predicted = match best.candidate.predicted {
         Some(predicted) => format!("a replay said {}", signed_percent(predicted)),
-        None => format!("at most {} were at stake", percent(best.candidate.at_stake)),
+        None => format!("{} were at stake", percent(best.candidate.at_stake)),
     };
+    let costs = best.candidate.costs.join("; ");
+    let costs = if costs.is_empty() { costs } else { format!(" It may cost: {costs}.") };
     format!(
         "{} saves {} of the time from launch to end ({} in {} without lapscope, at most 5 of 100 such answers are wrong); \
-         {predicted}. It may cost: {}.",
+         {predicted}.{}",
         named(&best.candidate.variables),
-        percent(gain.estimate),
-        limits(*gain),
-        pairs_of_runs(pairs.len()),
-        best.candidate.costs.join("; ")
+        percent(proof.estimate),
+        bounds(proof),
+        pairs_of_runs(proof.pairs.len()),
+        costs
     )
 }
 
@@ -80,7 +86,7 @@ pub fn write_lines(out: &mut dyn Write, best: &BestSetting, style: Style) -> io:
 pub fn write(out: &mut dyn Write, answer: &SettingsAnswer, style: Style) -> io::Result<()> {
     write_proof(out, answer, style)?;
     if !answer.tried.is_empty() {
-        let legend = "whole runs without lapscope; predicted: by a replay; at stake: what its causes cost, the most that it can gain";
+        let legend = "whole runs without lapscope; predicted: by a replay; at stake: what the causes that it can cure cost, mean over ranks";
         writeln!(out, "\n{}", style.bold(&format!("SETTINGS OF {}", answer.mpi)))?;
         writeln!(out, "{}", style.dim(&style.wrap(legend, "  ", "  ")))?;
         let mut table = Table::new(&[

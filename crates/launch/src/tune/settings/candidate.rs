@@ -15,7 +15,7 @@ const MOST: usize = 5;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CandidateSetting {
     pub variables: Vec<Variable>,
-    /// The most that it can gain, as a share of the run time: what is at stake for the causes that it can cure.
+    /// What the causes that it can cure cost, as a share of the run time, mean over ranks.
     pub at_stake: f64,
     /// What a replay says that it gains, and the error of that; `None`: nothing replays it, or not near enough to the run.
     pub predicted: Option<f64>,
@@ -34,9 +34,9 @@ pub struct NotTried {
 }
 
 impl CandidateSetting {
-    /// What candidates are in the order of: the prediction, never more than is at stake.
+    /// What candidates are in the order of: the prediction, without one what is at stake.
     fn rank(&self) -> f64 {
-        self.predicted.map_or(self.at_stake, |predicted| predicted.min(self.at_stake))
+        self.predicted.unwrap_or(self.at_stake)
     }
 
     pub fn combined(&self, other: &CandidateSetting) -> CandidateSetting {
@@ -92,6 +92,20 @@ pub fn candidates(
     (found, not_tried)
 }
 
+/// What the user has asked to try, in that order.
+pub fn asked_for(variables: &[Variable], run: &MpiOfRun) -> Vec<CandidateSetting> {
+    let one = |variable: &Variable| CandidateSetting {
+        variables: vec![variable.clone()],
+        at_stake: run.share(|_| true),
+        predicted: None,
+        prediction_error: None,
+        costs: Vec::new(),
+        source: vec!["--setting".to_owned()],
+        is_combination: false,
+    };
+    variables.iter().map(one).collect()
+}
+
 fn candidate(
     line: &SettingLine,
     variables: Vec<Variable>,
@@ -117,12 +131,21 @@ fn is_for(line: &SettingLine, run: &MpiOfRun) -> bool {
     let is_version = major.is_some_and(|major: u32| (first..=last).contains(&major));
     let is_part = |name: &String| name.to_ascii_lowercase().split('_').any(|it| it == line.over);
     let is_over = line.over.is_empty() || run.governing.iter().any(is_part);
-    let device = run.identity.device.as_deref().unwrap_or_default();
-    let is_device = device.split([':', ' ', ',']).any(|part| part == line.device);
+    let is_device = device(run).any(|part| part == line.device);
     line.mpi == run.identity.family.name()
         && is_version
         && is_over
         && (line.device.is_empty() || is_device)
+}
+
+/// Of an MPICH: its device, and the module for networks that is in use of those that it has.
+fn device(run: &MpiOfRun) -> impl Iterator<Item = &str> {
+    const CHOICE: &str = "MPIR_CVAR_CH4_NETMOD";
+    let all = run.identity.device.as_deref().unwrap_or_default();
+    let (device, modules) = all.split_once(':').unwrap_or((all, ""));
+    let chosen = run.set(CHOICE).or(run.known(CHOICE)).filter(|chosen| !chosen.is_empty());
+    let module = chosen.or_else(|| modules.split([' ', ',']).next());
+    [device].into_iter().chain(module)
 }
 
 /// Why it is not tried; `None`: it is.
@@ -144,9 +167,10 @@ fn obstacle(
     }
     if !line.control.is_empty() && run.known(&line.control).is_none() {
         let name = run.identity.title();
+        let control = line.control.trim_end_matches("_major_version"); // of a component
         return Some(match run.was_asked {
-            true => format!("this build of {name} has no {}", line.control),
-            false => format!("{name} could not be asked whether it has {}", line.control),
+            true => format!("this build of {name} has no {control}"),
+            false => format!("{name} could not be asked whether it has {control}"),
         });
     }
     if variables.iter().filter(now).count() == variables.len() {
@@ -225,7 +249,7 @@ mod tests {
                 "OMPI_MCA_btl_tcp_progress_thread=1".to_owned()
             ]
         );
-        assert_eq!(not_tried, ["this build of Open MPI 4.1.4 has no pml_ucx_major_version"]);
+        assert_eq!(not_tried, ["this build of Open MPI 4.1.4 has no pml_ucx"]);
     }
 
     #[test]
@@ -265,6 +289,8 @@ mod tests {
         assert_eq!(of_version("3.4.3", "ch3:nemesis"), [ch3, thread.clone()]);
         let ucx = of_version("4.0.2", "ch4:ucx");
         assert!(ucx.iter().filter(|it| it.starts_with("UCX_")).count() == 3, "{ucx:?}");
+        let first_of_two = of_version("5.0.2", "ch4:ucx ofi");
+        assert!(first_of_two.iter().all(|it| !it.contains("OFI")), "{first_of_two:?}");
         assert_eq!(ucx.last(), Some(&thread), "threads that poll are predicted to lose: {ucx:?}");
     }
 

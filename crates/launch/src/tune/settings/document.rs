@@ -60,15 +60,18 @@ impl TriedSetting {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SettingProof {
     pub pairs: Vec<SettingPair>,
-    /// Each end is wrong with a probability of at most [`super::proof::ERROR`].
-    pub gain: Interval,
+    /// Their median.
+    pub estimate: f64,
+    /// Each end is wrong with a probability of at most [`super::proof::ERROR`]; `None`: there are too few pairs for any.
+    pub gain: Option<Interval>,
     pub is_certain: bool,
 }
 
 impl SettingProof {
     /// `None` without a pair.
     pub fn from_pairs(pairs: Vec<SettingPair>, proof: &Proof) -> Option<SettingProof> {
-        Some(SettingProof { pairs, gain: proof.gain()?, is_certain: proof.is_certain() })
+        let (estimate, gain) = (proof.estimate()?, proof.gain());
+        Some(SettingProof { pairs, estimate, gain, is_certain: proof.is_certain() })
     }
 }
 
@@ -161,7 +164,7 @@ impl SettingsAnswer {
     /// What the best one certainly gains; `None`: none does.
     pub fn certain_gain(&self) -> Option<Interval> {
         let proof = self.best.as_ref()?.proof.as_ref()?;
-        (self.found == SettingsResult::Gain).then_some(proof.gain)
+        proof.gain.filter(|_| self.found == SettingsResult::Gain)
     }
 }
 

@@ -13,14 +13,13 @@ use lapscope_data::db::{
     cvars_of_first, environment_of_first, modules_of_first, Database, DbError,
 };
 use lapscope_data::places::group::Grouping;
-use lapscope_measure::reference::Reference;
-use lapscope_measure::thresholds::Thresholds;
+use lapscope_measure::thresholds::{limit_variable, Declared};
 use lapscope_predict::replay::scenario::{Progress, Scenario, Size};
 use lapscope_predict::whatif::bounds::{is_too_large, MOST_ERROR};
 use lapscope_report::cvars;
 use lapscope_report::pipeline::whatif::{self, WhatIfOptions};
 use lapscope_report::pipeline::OpenRun;
-use lapscope_trace::Trace;
+use lapscope_trace::{Locality, Trace};
 
 use crate::tune::first::Crowd;
 
@@ -101,10 +100,7 @@ impl MpiOfRun {
             environment = environment_of_first(database)?;
         }
         let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
-        let reference = Reference::of_run(&trace);
-        let thresholds = Thresholds::find(&trace, &reference, &[], declared);
-        let governing = thresholds.localities.iter().filter_map(|it| it.declared.as_ref());
-        let governing = governing.map(|it| it.name.clone()).collect();
+        let governing = governing(&trace, &declared);
         let is_replayed = !is_too_large(&trace) && !trace.is_summarized();
         let replayed = match is_replayed {
             true => replay(&mut open, &stakes, crowd)?,
@@ -135,6 +131,15 @@ pub fn above(bytes: u64) -> u64 {
 fn stake(advice: &Advice) -> Stake {
     let (cause, share) = (advice.cause, advice.share);
     Stake { cause, share, largest_bytes: advice.evidence.max_bytes }
+}
+
+/// Variables that set limits of the ways that its messages can go: within a node, and where it has several, between them.
+fn governing(trace: &Trace, declared: &[Declared]) -> Vec<String> {
+    let Some(first) = trace.ranks.first().map(|rank| rank.info()) else { return Vec::new() };
+    let has_nodes = trace.ranks.iter().any(|rank| rank.info().host != first.host);
+    let ways = [Locality::Node, Locality::Network].into_iter().take(1 + usize::from(has_nodes));
+    let names = ways.filter_map(|way| limit_variable(way, &first.mpi_library, declared));
+    names.map(str::to_owned).collect()
 }
 
 /// The file that the ranks had their MPI from.

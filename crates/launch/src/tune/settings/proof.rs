@@ -68,31 +68,37 @@ impl Proof {
         self.is_certain() || is_futile || is_small
     }
 
-    /// The gain, as a fraction of the run time without the setting. `None`: no pair. With few pairs its ends are far away.
-    pub fn gain(&self) -> Option<Interval> {
-        let estimate = median(self.logs.clone())?;
-        let gain = |log: f64| 1.0 - (-log).exp();
-        let interval =
-            Interval { low: self.end(estimate, 1.0), estimate, high: self.end(estimate, -1.0) };
-        Some(interval.map(gain))
+    /// The gain in the middle, as a fraction of the run time without the setting. `None`: no pair.
+    pub fn estimate(&self) -> Option<f64> {
+        median(self.logs.clone()).map(gain)
     }
 
-    /// The least, or with a sign of -1 the greatest, gain that the pairs do not refute.
-    fn end(&self, from: f64, sign: f64) -> f64 {
-        const FAR: f64 = 10.0; // run times that differ by more are none
+    /// Its bounds. `None`: there are too few pairs for any.
+    pub fn gain(&self) -> Option<Interval> {
+        let estimate = median(self.logs.clone())?;
+        let (low, high) = (self.end(estimate, 1.0)?, self.end(estimate, -1.0)?);
+        Some(Interval { low, estimate, high }.map(gain))
+    }
+
+    /// The least, or with a sign of -1 the greatest, gain that the pairs do not refute. `None`: they refute none.
+    fn end(&self, from: f64, sign: f64) -> Option<f64> {
+        const FAR: f64 = 10.0; // run times do not differ by more
+        let is_refuted = |log: f64| self.against(log, sign) >= 1.0 / ERROR;
         let (mut refuted, mut kept) = (from - sign * FAR, from);
-        if self.against(refuted, sign) < 1.0 / ERROR {
-            return refuted;
+        if !is_refuted(refuted) {
+            return None;
         }
         for _ in 0..60 {
             let middle = 0.5 * (refuted + kept);
-            match self.against(middle, sign) >= 1.0 / ERROR {
-                true => refuted = middle,
-                false => kept = middle,
-            }
+            *(if is_refuted(middle) { &mut refuted } else { &mut kept }) = middle;
         }
-        refuted
+        Some(refuted)
     }
+}
+
+/// Of the logarithm of two run times.
+fn gain(log: f64) -> f64 {
+    1.0 - (-log).exp()
 }
 
 #[cfg(test)]
@@ -108,6 +114,7 @@ mod tests {
         let logs = [0.2, 0.21, 0.19, 0.2, 0.22];
         let four = proof(0.01, &logs[..4]);
         assert!(!four.is_certain() && !four.is_over(0.005));
+        assert!(four.gain().is_none() && four.estimate().is_some());
         let five = proof(0.01, &logs);
         assert!(five.is_certain() && five.is_over(0.005));
         let gain = five.gain().unwrap();
@@ -121,7 +128,7 @@ mod tests {
         assert!(lost.is_over(0.005) && !lost.is_certain());
         let small = proof(0.002, &[0.001, -0.001, 0.0, 0.001, -0.001, 0.0, 0.0, 0.001]);
         assert!(small.is_over(0.005) && !small.is_certain(), "{:?}", small.gain());
-        assert_eq!(proof(0.01, &[]).gain(), None);
+        assert_eq!(proof(0.01, &[]).estimate(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::candidate::{candidates, CandidateSetting, NotTried};
+use super::candidate::{asked_for, candidates, CandidateSetting, NotTried};
 use super::document::{
     BestSetting, SettingPair, SettingProof, SettingsAnswer, SettingsResult, StoppedBy, TriedSetting,
 };
@@ -65,7 +65,11 @@ impl<'t, 'a> SettingsTrials<'t, 'a> {
         (usual, until): (Duration, Option<Instant>),
     ) -> SettingsTrials<'t, 'a> {
         let own = |name: &str| std::env::var_os(name).is_some();
-        let (found, not_tried) = candidates(&table::lines(), &run, own);
+        let asked = session.options.own_settings;
+        let (found, not_tried) = match asked.is_empty() {
+            true => candidates(&table::lines(), &run, own),
+            false => (asked_for(asked, &run), Vec::new()),
+        };
         let mut trials = SettingsTrials {
             session,
             bar,
@@ -269,11 +273,11 @@ fn notes(best: Option<&BestSetting>, proof: Option<&Proof>) -> Vec<String> {
         let gains = || of_pairs.pairs.iter().map(|pair| pair.gain);
         let least = gains().fold(f64::INFINITY, f64::min);
         let most = gains().fold(f64::NEG_INFINITY, f64::max);
-        if most - least > of_pairs.gain.estimate.abs() {
+        if most - least > of_pairs.estimate.abs() {
             notes.push(format!(
                 "Pairs of runs differ by {}, more than the gain of {}: a longer run, or processors without other work, tell more.",
                 percent(most - least),
-                signed_percent(of_pairs.gain.estimate)
+                signed_percent(of_pairs.estimate)
             ));
         }
         if proof.pairs() >= MOST_PAIRS {
@@ -281,12 +285,13 @@ fn notes(best: Option<&BestSetting>, proof: Option<&Proof>) -> Vec<String> {
         }
     }
     let certain = of_pairs.filter(|it| it.is_certain);
-    let more = certain.filter(|it| it.gain.low > best.candidate.at_stake);
+    let most = best.candidate.at_stake.max(best.candidate.predicted.unwrap_or_default());
+    let more = certain.filter(|it| it.gain.is_some_and(|gain| gain.low > most));
     if let Some(more) = more {
         notes.push(format!(
             "{} is more than the {} of the run time that was at stake: something else differs between these runs, too.",
-            percent(more.gain.estimate),
-            percent(best.candidate.at_stake)
+            percent(more.estimate),
+            percent(most)
         ));
     }
     notes

@@ -72,7 +72,7 @@ fn finds_a_gain(mpi: &Mpi) {
     assert_eq!(rows(&answer["confirmation"], "pairs").len(), 3, "{answer:#}");
     let notes = answer["notes"].to_string();
     assert!(
-        notes.contains("call MPI_Test in a loop around ") && notes.contains(" overlap_pair.c:"),
+        notes.contains("call MPI_Test in a loop around ") && notes.contains(" work.h:"),
         "{notes}"
     );
     for pair in ["pair-1-bare", "pair-1-injected"] {

@@ -254,7 +254,8 @@ def follow(program, directory, lapscope, turns):
     bounds = report["bounds"] or {}
     best, first = bounds.get("perfect_progress_ns"), advice["computes"]["lines"][0]
     place = first["place"]
-    where = f"{place['function']} {place['file']}:{place['line']}" if place["file"] else f"{place['function']} {Path(place['module']).name}"
+    at = f"{Path(place['file']).name}:{place['line']}" if place["file"] else Path(place["module"]).name
+    where = f"{place['function']} {at}"
     print(f"\n{program.name}, over the slow link; load {os.getloadavg()[0]}\n\n| | |\n|---|---|")
     print(f"| line that samples name | `{where}`, {first['share']:.0%} of {advice['computes']['samples']} samples |")
     print(f"| at stake | {advice['share']:.1%} of the run time |")

@@ -42,10 +42,14 @@ impl Question {
 /// Two runs of one program differ by so much of their time.
 const NOISE: f64 = 0.1;
 
+/// What is waited for is no more than that, so that no cure brings anything.
+const LITTLE: &str = "little";
+
 const LATE: [&str; 2] = ["partner_late", "partner_late"];
 
 const QUESTIONS: &[Question] = &[
-    question("copies", ["progress_target", "progress_target"], true),
+    // UCX of Debian's MPICH reads the copy out of the sender's memory, and nobody waits
+    question("copies", ["progress_target", LITTLE], true),
     question("dynamic_exchange", LATE, false).said_as("Even out the work"),
     question("epochs", ["call_earlier", "call_earlier"], false),
     question("fence", LATE, false),
@@ -107,6 +111,11 @@ fn is_answered(mpi: &Mpi, question: &Question) {
         assert!(gained < best + NOISE, "{}: {gained:.3} gained, {best:.3} at best", mpi.name);
     }
     let cure = question.cures[usize::from(mpi.name != "openmpi")];
+    if cure == LITTLE {
+        let promised = number(&said["predicted"], "high");
+        assert!(promised.max(gained) < NOISE, "{}: {:#}", mpi.name, asked["advice"]);
+        return;
+    }
     assert_eq!(text(said, "cure"), cure, "{}: {:#}", mpi.name, asked["advice"]);
     assert!(text(said, "headline").starts_with(question.begins), "{}: {said:#}", mpi.name);
 }

@@ -26,7 +26,7 @@ use crate::commands::bench::BenchArgs;
 use clap::{Args, Parser, Subcommand};
 use lapscope_data::model::{Kind, Rank, RequestEnded};
 use lapscope_launch::run::environment::assignment;
-use lapscope_launch::run::{Files, Injection};
+use lapscope_launch::run::{Files, Injection, SAMPLES_A_SECOND};
 use lapscope_show::format::Format;
 
 pub use check::CheckArgs;
@@ -182,7 +182,7 @@ pub struct RunArgs {
     pub inject: Option<Injection>,
 
     /// Note RATE times a second where each thread computes: reports name the lines in which tests belong
-    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "199",
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = SAMPLES_A_SECOND,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub sample: Option<u32>,
 

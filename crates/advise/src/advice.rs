@@ -18,7 +18,7 @@ mod sums;
 mod uneven;
 mod words;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
@@ -193,7 +193,7 @@ impl Cure {
 }
 
 /// Why the time went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdviceCause {
     LatePartner,

@@ -42,7 +42,7 @@ pub use loaded::{before_init, Loaded};
 pub use observer::Observer;
 pub use pulse::{Beat, Pulse};
 pub use seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
-pub use system::state_of as state_of_thread;
+pub use system::{state_of as state_of_thread, words_of};
 
 use crate::model::{CallName, CallPath, Kind, Module, Nanos, Rank};
 

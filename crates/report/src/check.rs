@@ -1,6 +1,6 @@
 //! Runs held against limits, and against earlier runs: what `lapscope check` answers.
 
-mod alike;
+pub(crate) mod alike;
 mod judge;
 mod names;
 mod runs;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{bail, Result};
 use serde::Serialize;
 
+use crate::check::alike::are_different;
 use crate::pipeline::report::build;
 use crate::pipeline::OpenRun;
 use crate::report::{Report, ReportOptions};
@@ -145,9 +146,8 @@ fn notes(runs: &[RunToScale], mode: ScalingMode) -> Vec<String> {
     };
     let mut notes: Vec<String> = runs.iter().flat_map(of_run).collect();
     notes.dedup();
-    let differing = |of: fn(&RunToScale) -> &str| {
-        let values: BTreeSet<&str> = runs.iter().map(of).collect();
-        (values.len() > 1).then(|| values.into_iter().collect::<Vec<_>>().join(", "))
+    let all = |of: fn(&RunToScale) -> &String| -> BTreeSet<String> {
+        runs.iter().map(of).cloned().collect()
     };
     let ranks: BTreeSet<u64> = runs.iter().map(|run| run.at_scale.ranks).collect();
     if ranks.len() == 1 {
@@ -156,12 +156,8 @@ fn notes(runs: &[RunToScale], mode: ScalingMode) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some(programs) = differing(|run| &run.program) {
-        notes.push(format!("the runs are of different programs: {programs}"));
-    }
-    if let Some(libraries) = differing(|run| &run.library) {
-        notes.push(format!("the runs are of different MPIs: {libraries}"));
-    }
+    notes.extend(are_different("programs", &all(|run| &run.program)));
+    notes.extend(are_different("MPIs", &all(|run| &run.library)));
     let at_scale: Vec<RunAtScale> = runs.iter().map(|run| run.at_scale).collect();
     if mode == ScalingMode::Strong && is_work_per_rank_constant(&at_scale) {
         notes.push(

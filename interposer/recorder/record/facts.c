@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "facts.h"
 
+#include "../base/accelerator.h"
 #include "../base/config.h"
 #include "../base/mpi_api.h"
 #include "../base/process.h"
@@ -55,7 +56,7 @@ static void write_counters(struct thread *t)
     }
 }
 
-void facts_write_counted(struct thread *t)
+static void write_counted(struct thread *t)
 {
     int64_t values[SPOOL_MAX_COUNTERS] = {0};
     char key[32], text[32];
@@ -71,6 +72,23 @@ void facts_write_counted(struct thread *t)
         snprintf(text, sizeof text, "%lld", (long long)values[place++]);
         spool_define_meta(&t->stream, key, text);
     }
+}
+
+/* Its driver may have been loaded at any time until now. */
+static void write_accelerator(struct thread *t)
+{
+    char text[64];
+    const char *library = accelerator_library();
+    if (!library)
+        return;
+    snprintf(text, sizeof text, "%s\trecorded", library);
+    spool_define_meta(&t->stream, "option.accelerator", text);
+}
+
+void facts_write_end(struct thread *t)
+{
+    write_counted(t);
+    write_accelerator(t);
 }
 
 void facts_command(char *text, size_t bytes)

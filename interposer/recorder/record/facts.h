@@ -8,8 +8,8 @@
 /* Also says what is strange in the job. */
 void facts_write(struct thread *t, const struct job *job);
 
-/* At the end: what was counted outside of MPI, on all threads together. */
-void facts_write_counted(struct thread *t);
+/* At the end: what was counted outside of MPI, on all threads together, and the driver of an accelerator that is there. */
+void facts_write_end(struct thread *t);
 
 /* The program's command line, as it may be written down. */
 void facts_command(char *text, size_t bytes);

@@ -1,7 +1,6 @@
 /* Calls that start, end or steer MPI: by MPI_Init or by sessions, or both. */
 #include "wrap_fortran.h"
 
-#include "../base/accelerator.h"
 #include "../base/own_stack.h"
 #include "../inject/inject.h"
 #include "../profile/profile.h"
@@ -12,7 +11,6 @@
 #include "../sends/sends.h"
 #include "recorder.h"
 
-#include <stdio.h>
 #include <pthread.h>
 
 /* The first call that an application makes of MPI need not be one of these, but nothing is recorded before them, and
@@ -392,24 +390,12 @@ void wrap_F08_MPI_Session_finalize(MPI_Fint *session, MPI_Fint *ierror)
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* Its driver may have been loaded at any time until now. */
-static void define_accelerator(struct thread *t)
-{
-    char text[64];
-    const char *library = accelerator_library();
-    if (!library)
-        return;
-    snprintf(text, sizeof text, "%s\trecorded", library);
-    spool_define_meta(&t->stream, "option.accelerator", text);
-}
-
 static void begin_finalize(struct span *span, struct thread *t, struct caller caller)
 {
     inject_stop(t);
     reach_stop(t);
     profile_stop(t);
     processor_define(t);
-    define_accelerator(t);
     sample_end(t);
     span_begin(span, t, CALL_MPI_Finalize, caller, NULL);
     if (!state.open_sessions)
@@ -421,7 +407,7 @@ static void end_finalize(struct span *span, struct thread *t)
     span_stamp(span);
     record_call(span, NULL, NULL);
     sends_record(t);
-    facts_write_counted(t);
+    facts_write_end(t);
     state.finalized = 1;
     leave(t);
     if (!state.open_sessions)

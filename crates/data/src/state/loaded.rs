@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::system::state_of;
+use super::system::{state_of, words_of};
 
 /// An MPI program that is not out of MPI_Init.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,7 @@ fn loaded(pid: i64) -> Option<Loaded> {
     if !is_before_init(&String::from_utf8_lossy(&maps)) {
         return None;
     }
-    let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = command.split(|&byte| byte == 0).map(String::from_utf8_lossy);
-    let command = words.collect::<Vec<_>>().join(" ").trim_end().to_owned();
+    let command = words_of(pid, "cmdline").ok()?.join(" ").trim_end().to_owned();
     let sleeps_in = state_of(pid, pid).map_or_else(String::new, |it| it.sleeps_in);
     Some(Loaded { pid, command, sleeps_in })
 }

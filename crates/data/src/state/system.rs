@@ -2,6 +2,7 @@
 //! proc_pid_status(5), proc_pid_wchan(5), proc_pid_syscall(5).
 
 use std::fs;
+use std::io;
 
 use super::SystemState;
 use crate::model::Nanos;
@@ -20,6 +21,16 @@ pub fn state_of(pid: i64, tid: i64) -> Option<SystemState> {
     let age = Nanos(since_boot().0.saturating_sub(nanos(begin).0));
     let sleeps = sleeps(&fs::read_to_string(format!("{task}/status")).ok()?).unwrap_or_default();
     Some(SystemState { state, processor: nanos(ticks), sleeps_in, wakes_by_itself, sleeps, age })
+}
+
+/// Words of a file of a process that end with zeros: `cmdline`, `environ`.
+///
+/// # Errors
+/// There is no such process, or it may not be asked.
+pub fn words_of(pid: i64, file: &str) -> io::Result<Vec<String>> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}"))?;
+    let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|&byte| byte == 0);
+    Ok(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
 }
 
 /// How often a thread has gone to sleep, from its file `status`.

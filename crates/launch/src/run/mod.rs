@@ -16,3 +16,6 @@ pub mod runs;
 pub use files::Files;
 pub use mode::{Injection, Mode};
 pub use recorded::Recorded;
+
+/// How often threads are looked at where samples are asked for without a rate.
+pub const SAMPLES_A_SECOND: &str = "199";

@@ -21,7 +21,7 @@ use super::settings::first::MpiOfRun;
 use super::settings::trials::SettingsTrials;
 use super::trial::{nanos, read_injection, InjectionSetting, Trial};
 use super::variable::Variable;
-use crate::run::Mode;
+use crate::run::{Mode, SAMPLES_A_SECOND};
 use lapscope_advise::advice::Advice;
 use lapscope_data::files::cannot_write;
 use lapscope_data::options;
@@ -36,9 +36,8 @@ use lapscope_trace::query::PostSelection;
 
 /// Name of the run without injection.
 pub const FIRST: &str = "1-plain";
-/// It notes where the program computes, so often.
+/// It notes where the program computes.
 const SAMPLE: &str = "LAPSCOPE_SAMPLE";
-const SAMPLES_A_SECOND: u32 = 199;
 
 /// A search under way.
 pub struct Tuning<'a, 's> {
@@ -183,8 +182,11 @@ impl<'a, 's> Tuning<'a, 's> {
     fn first(&mut self) -> Result<FirstRunResults> {
         self.bar.begin("without injection");
         let off = ["LAPSCOPE_INJECT", "LAPSCOPE_INJECT_AB"].map(|name| (name, "off".to_owned()));
-        let rate = self.sampled_anyway.parse().unwrap_or(0);
-        let sample = (SAMPLE, if rate == 0 { SAMPLES_A_SECOND } else { rate }.to_string());
+        let rate = match self.sampled_anyway.parse::<u32>() {
+            Ok(1..) => self.sampled_anyway.as_str(),
+            _ => SAMPLES_A_SECOND,
+        };
+        let sample = (SAMPLE, rate.to_owned());
         let set = [off.as_slice(), &[sample]].concat();
         let launched = self.session.launch(FIRST, &set, &self.bar)?;
         self.bar.end();

@@ -57,6 +57,12 @@ pub(super) fn other_ranks(runs: &[CheckedRun], against: &[CheckedRun]) -> Option
     })
 }
 
+/// A note where runs have several of these: programs, or MPIs.
+pub(crate) fn are_different(what: &str, names: &BTreeSet<String>) -> Option<String> {
+    let listed = || names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    (names.len() > 1).then(|| format!("the runs are of different {what}: {}", listed()))
+}
+
 /// What to know of each run, once for all that have it, and what differs, and may be meant.
 pub(super) fn notes(runs: &[CheckedRun], against: &[CheckedRun]) -> Vec<String> {
     let all = || runs.iter().chain(against);
@@ -66,14 +72,10 @@ pub(super) fn notes(runs: &[CheckedRun], against: &[CheckedRun]) -> Vec<String> 
     };
     let programs: BTreeSet<String> =
         values("executable").iter().map(|path| base_name(path).to_owned()).collect();
-    let differ = |what: &str, values: &BTreeSet<String>| {
-        let names: Vec<&str> = values.iter().map(String::as_str).collect();
-        (names.len() > 1).then(|| format!("the runs are of different {what}: {}", names.join(", ")))
-    };
     let found = [
         other_ranks(runs, against).map(|why| format!("{why}: nothing of them is compared")),
-        differ("programs", &programs),
-        differ("MPIs", &values("mpi_library")),
+        are_different("programs", &programs),
+        are_different("MPIs", &values("mpi_library")),
     ];
     let mut problems: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for run in all() {

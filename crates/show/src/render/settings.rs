@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
+use super::tune::pairs_of_runs;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_launch::tune::bar::{limits, signed_percent};
@@ -55,10 +56,6 @@ fn saves(best: &BestSetting, proof: &SettingProof) -> String {
         pairs_of_runs(proof.pairs.len()),
         costs
     )
-}
-
-fn pairs_of_runs(pairs: usize) -> String {
-    format!("{pairs} pair{} of whole runs", if pairs == 1 { "" } else { "s" })
 }
 
 /// For pasting into a shell, a launch line or a file.

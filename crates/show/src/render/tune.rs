@@ -142,7 +142,7 @@ fn does_not_show(best: &Best, confirmation: Option<&Confirmation>) -> String {
     )
 }
 
-fn pairs_of_runs(pairs: usize) -> String {
+pub(super) fn pairs_of_runs(pairs: usize) -> String {
     format!("{pairs} pair{} of whole runs", if pairs == 1 { "" } else { "s" })
 }
 

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 
 use lapscope_data::model::{is_mpi_library, Rank};
 use lapscope_data::secrets::hide_in_command;
+use lapscope_data::state::words_of;
 
 /// Which processes are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Processes {
         let mut all = Processes::default();
         let is_asked = matches!(wanted, Wanted::Pids(_));
         for pid in pids(wanted) {
-            let command = words(pid, "cmdline").unwrap_or_default();
+            let command = words_of(pid, "cmdline").unwrap_or_default();
             if matches!(wanted, Wanted::Command(name) if !is_named(&command, name)) {
                 continue;
             }
@@ -98,13 +99,6 @@ fn pids(wanted: &Wanted) -> Vec<i64> {
     }
 }
 
-/// Of a file of the process whose words end with zeros.
-fn words(pid: i64, name: &str) -> Result<Vec<String>, ErrorKind> {
-    let bytes = fs::read(format!("/proc/{pid}/{name}")).map_err(|error| error.kind())?;
-    let words = bytes.split(|&byte| byte == 0).filter(|word| !word.is_empty());
-    Ok(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
-}
-
 /// By a word of the command line: a program, or the script that an interpreter runs.
 fn is_named(command: &[String], name: &str) -> bool {
     command.iter().any(|word| word == name || word.rsplit('/').next() == Some(name))
@@ -112,7 +106,7 @@ fn is_named(command: &[String], name: &str) -> bool {
 
 /// `None`: it is not meant.
 fn read(pid: i64, command: &[String], wanted: &Wanted) -> Result<Option<Process>, ErrorKind> {
-    let environment = words(pid, "environ")?;
+    let environment = words_of(pid, "environ").map_err(|error| error.kind())?;
     let variables: HashMap<&str, &str> =
         environment.iter().filter_map(|word| word.split_once('=')).collect();
     let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| error.kind())?;

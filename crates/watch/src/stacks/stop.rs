@@ -65,15 +65,18 @@ pub fn copy(pid: i64, mut is_enough: impl FnMut(&ThreadCopy) -> bool) -> io::Res
     let tids = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     let mut tids: Vec<i64> = tids.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
     tids.sort_unstable();
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
     let mut copy = ProcessCopy::default();
     for tid in tids {
         let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
-        if let Some(thread) = asleep(pid, tid, &system).filter(|thread| is_enough(thread)) {
+        if let Some(thread) = asleep(pid, tid, &system, &maps).filter(|thread| is_enough(thread)) {
             copy.threads.push(thread);
             continue;
         }
-        let tracer = std::thread::spawn(move || stopped(pid, tid, system));
-        match tracer.join().unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
+        let traced =
+            std::thread::scope(|scope| scope.spawn(|| stopped(pid, tid, system, &maps)).join());
+        match traced.unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
             Ok((thread, held)) => {
                 copy.held = copy.held.max(held);
                 copy.threads.push(thread);
@@ -98,15 +101,19 @@ fn why(error: &io::Error) -> String {
 // --- without stopping --------------------------------------------------------------------------------------------------
 
 /// `None`: it runs, or may not be asked.
-fn asleep(pid: i64, tid: i64, system: &SystemState) -> Option<ThreadCopy> {
+fn asleep(pid: i64, tid: i64, system: &SystemState, maps: &[Mapping]) -> Option<ThreadCopy> {
     let place = format!("/proc/{pid}/task/{tid}/syscall");
     let before = fs::read_to_string(&place).ok()?;
     let mut last = before.split_whitespace().rev();
     let mut address = || u64::from_str_radix(last.next()?.strip_prefix("0x")?, 16).ok();
     let (instruction, stack) = (address()?, address()?);
     let registers = Registers { instruction, stack, ..Registers::default() };
-    let thread =
-        ThreadCopy { tid, system: system.clone(), registers, stack: read_stack(pid, stack).ok()? };
+    let thread = ThreadCopy {
+        tid,
+        system: system.clone(),
+        registers,
+        stack: read_stack(pid, stack, maps).ok()?,
+    };
     let after = fs::read_to_string(&place).ok()?;
     (before == after).then_some(thread)
 }
@@ -131,14 +138,19 @@ impl Drop for Held {
 }
 
 /// The thread, and for how long it was stopped.
-fn stopped(pid: i64, tid: i64, system: SystemState) -> io::Result<(ThreadCopy, Duration)> {
+fn stopped(
+    pid: i64,
+    tid: i64,
+    system: SystemState,
+    maps: &[Mapping],
+) -> io::Result<(ThreadCopy, Duration)> {
     request(libc::PTRACE_SEIZE, tid, 0, 0)?;
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
     wait_until_stopped(tid)?;
     let begun = Instant::now();
     let held = Held(tid);
     let registers = read_registers(tid)?;
-    let stack = read_stack(pid, registers.stack)?;
+    let stack = read_stack(pid, registers.stack, maps)?;
     drop(held);
     Ok((ThreadCopy { tid, system, registers, stack }, begun.elapsed()))
 }
@@ -201,10 +213,10 @@ pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> 
     Ok(memory)
 }
 
-/// Up to the end of its mapping.
-fn read_stack(pid: i64, begin: u64) -> io::Result<Vec<u8>> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let end = Mapping::parse_all(&maps)
+/// Up to the end of its mapping, of those that were there before any thread was stopped.
+fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {
+    let end = maps
+        .iter()
         .find(|mapping| mapping.addresses.contains(&begin))
         .ok_or_else(|| io::Error::other("its stack pointer points to no memory"))?
         .addresses

@@ -112,7 +112,7 @@ fn candidate(
     run: &MpiOfRun,
     at_stake: f64,
 ) -> CandidateSetting {
-    let predicted = run.replayed.of(line.replay(), line.polls);
+    let predicted = run.replayed.of(line.replay, line.polls);
     CandidateSetting {
         variables,
         at_stake,

@@ -5,13 +5,16 @@ use serde::Deserialize;
 use lapscope_advise::advice::AdviceCause;
 
 /// What a replay can take the place of a setting by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Replayable {
     /// Messages move as soon as they can.
     Progress,
     /// The largest message that needs no receive.
+    #[serde(rename = "eager")]
     EagerLimit,
     #[default]
+    #[serde(skip)]
     Nothing,
 }
 
@@ -23,9 +26,9 @@ pub struct SettingLine {
     pub versions: [u32; 2],
     pub control: String,
     pub set: Vec<String>,
-    cures: Vec<String>,
+    cures: Vec<AdviceCause>,
     #[serde(default)]
-    replay: String,
+    pub replay: Replayable,
     #[serde(default)]
     pub over: String,
     #[serde(default)]
@@ -42,16 +45,8 @@ pub struct SettingLine {
 }
 
 impl SettingLine {
-    pub fn replay(&self) -> Replayable {
-        match self.replay.as_str() {
-            "progress" => Replayable::Progress,
-            "eager" => Replayable::EagerLimit,
-            _ => Replayable::Nothing,
-        }
-    }
-
     pub fn cures(&self, cause: AdviceCause) -> bool {
-        self.cures.iter().any(|name| serde_json::to_value(cause).is_ok_and(|it| it == **name))
+        self.cures.contains(&cause)
     }
 
     /// Of every assignment: variables and values, with `{above}` filled in.
@@ -104,7 +99,6 @@ mod tests {
         for line in lines() {
             let causes = CAUSES.into_iter().filter(|cause| line.cures(*cause)).count();
             assert!(causes > 0 && causes == line.cures.len(), "{line:?}");
-            assert!(matches!(line.replay.as_str(), "" | "progress" | "eager"), "{line:?}");
             assert!(line.versions[0] <= line.versions[1], "{line:?}");
             assert!(!line.costs.is_empty() && !line.source.is_empty(), "{line:?}");
             for assignment in line.assignments(5_000_000) {

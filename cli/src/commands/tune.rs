@@ -76,7 +76,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            let Stopped { code, sentence } = error.downcast()?;
+            let Stopped { code, sentence, .. } = error.downcast()?;
             say!("{sentence}");
             Ok(code.into())
         }

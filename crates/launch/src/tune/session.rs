@@ -34,6 +34,7 @@ pub struct Stopped {
     /// The exit code of the run, as far as it is its own.
     pub code: u8,
     pub sentence: String,
+    pub by_user: bool,
 }
 
 /// A run that ended well.
@@ -313,13 +314,13 @@ impl<'a> Session<'a> {
             let sentence = format!(
                 "run {name} took longer than {limit} s (--timeout) and was ended: it hangs, or is much slower than the first"
             );
-            return Err(Stopped { code: 1, sentence });
+            return Err(Stopped { code: 1, sentence, by_user: false });
         }
         if !ended.status.success() {
             self.show_output(name);
             let sentence =
                 format!("run {name} failed with exit code {code}; what it printed is above");
-            return Err(Stopped { code, sentence });
+            return Err(Stopped { code, sentence, by_user: false });
         }
         Ok(())
     }
@@ -345,14 +346,12 @@ impl<'a> Session<'a> {
 
 fn interrupted(code: Option<u8>) -> Stopped {
     let code = code.filter(|&code| code != 0).unwrap_or(128 + libc::SIGINT as u8);
-    Stopped { code, sentence: INTERRUPTED.into() }
+    Stopped { code, sentence: "interrupted".into(), by_user: true }
 }
-
-const INTERRUPTED: &str = "interrupted";
 
 /// Whether the user has ended it.
 pub fn was_interrupted(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Stopped>().is_some_and(|stopped| stopped.sentence == INTERRUPTED)
+    error.downcast_ref::<Stopped>().is_some_and(|stopped| stopped.by_user)
 }
 
 fn default_directory(command: &[OsString]) -> anyhow::Result<PathBuf> {

@@ -100,8 +100,10 @@ pub fn merge(mut looks: Vec<HostLook>, unseen: Vec<UnseenHost>) -> StackDiagnosi
         ranks.extend(look.ranks);
     }
     notes.dedup();
-    ranks.sort_by(|a, b| (a.rank, &a.host, a.pid).cmp(&(b.rank, &b.host, b.pid)));
-    ranks.dedup_by(|a, b| (&a.host, a.pid) == (&b.host, b.pid));
+    let key = |it: &RankStack| (it.rank, it.pid, it.problem.is_some());
+    ranks.sort_by(|a, b| a.host.cmp(&b.host).then_with(|| key(a).cmp(&key(b))));
+    ranks.dedup_by(|a, b| (&a.host, a.pid) == (&b.host, b.pid)); // keeps the one without a problem
+    ranks.sort_by_key(|it| it.rank);
     StackDiagnosis {
         observed_ns: observed,
         sentence: place::sentence(&ranks),

@@ -343,7 +343,7 @@ fn a_job_that_nobody_records_is_looked_at_from_all_nodes() {
 
     cluster.freeze(MANY_NODES.len() - 1);
     let begin = Instant::now();
-    let answer = hang(&cluster, &["--job", &id, "--patience", "3"]);
+    let answer = hang(&cluster, &["--job", &id, "--patience", "5"]);
     println!("without one of them in {:?}: {:#}", begin.elapsed(), answer["unseen"]);
     let missing = list(&answer, "unseen");
     assert_eq!((missing.len(), text(&missing[0], "host")), (1, MANY_NODES[3]), "{answer:#}");

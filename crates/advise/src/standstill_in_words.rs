@@ -5,7 +5,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::units::bytes;
 use lapscope_predict::replay::scenario::Scenario;
 use lapscope_predict::whatif::buffering::{Doubt, DoubtfulCircle, ReliesOnBuffering};
-use lapscope_predict::whatif::document::{Blocked, Deadlock, Needs, RecordEnd, Standstill};
+use lapscope_predict::whatif::document::{Awaited, Blocked, Deadlock, RecordEnd, Standstill};
 
 /// Ranks of a circle of which a sentence tells each.
 const TOLD: usize = 8;
@@ -144,7 +144,7 @@ fn under(scenario: &Scenario) -> String {
 /// "in MPI_Send at exchange ring.c:42, each until the other receives"
 fn who_waits(cycle: &[Blocked]) -> String {
     let first = &cycle[0];
-    let is_same = |it: &Blocked| it.needs == first.needs && at(it) == at(first);
+    let is_same = |it: &Blocked| it.awaits == first.awaits && at(it) == at(first);
     if cycle.iter().all(is_same) {
         let until = match cycle.len() {
             1 => ", until it",
@@ -167,10 +167,10 @@ fn who_waits(cycle: &[Blocked]) -> String {
 
 /// What the other one has to do.
 fn verb(it: &Blocked) -> &'static str {
-    match it.needs {
-        Needs::Receive => "receives",
-        Needs::Send => "sends",
-        Needs::Part => "takes part",
+    match it.awaits {
+        Awaited::Receive => "receives",
+        Awaited::Send => "sends",
+        Awaited::Part => "takes part",
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
             waits_for: vec![Rank::of_first_world((number + 1) % ranks)],
             bytes: Some(8),
             tag: None,
-            needs: Needs::Receive,
+            awaits: Awaited::Receive,
         };
         (0..ranks).map(blocked).collect()
     }
@@ -259,7 +259,7 @@ mod tests {
         let gaps = Some(Rank::of_first_world(1));
         let says = said(round(2, 42), no_eager(), Standstill::Circle { gaps, is_wildcard: false });
         assert!(says.contains("the record of rank 1 has gaps"), "{says}");
-        let blocked = round(2, 42).remove(0);
+        let blocked = Box::new(round(2, 42).remove(0));
         let other = Some((Rank::of_first_world(1), RecordEnd::Killed));
         assert_eq!(
             said(Vec::new(), no_eager(), Standstill::Missing { blocked, other }),

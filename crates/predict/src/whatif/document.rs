@@ -243,7 +243,7 @@ pub enum Standstill {
         is_wildcard: bool,
     },
     /// A rank waits for what another one's record does not have; no deadlock, as far as is known.
-    Missing { blocked: Blocked, other: Option<(Rank, RecordEnd)> },
+    Missing { blocked: Box<Blocked>, other: Option<(Rank, RecordEnd)> },
 }
 
 /// Why the end of a rank's record need not be the end of what it did.
@@ -258,9 +258,9 @@ pub enum RecordEnd {
     Whole,
 }
 
-/// What a rank that does not go on needs of the other.
+/// What a rank that does not go on waits for the other one to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum Awaited {
     Receive,
     Send,
     /// That it takes part in a collective.
@@ -279,7 +279,7 @@ pub struct Blocked {
     pub bytes: Option<u64>,
     pub tag: Option<i64>,
     #[serde(skip)]
-    pub needs: Needs,
+    pub awaits: Awaited,
 }
 
 /// Run time against a knob.

@@ -1,6 +1,6 @@
 //! A replay that never ends: who waits for whom.
 
-use super::document::{Blocked, Deadlock, Needs, RecordEnd, Standstill};
+use super::document::{Awaited, Blocked, Deadlock, RecordEnd, Standstill};
 use super::paths::NamedSites;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::Outcome;
@@ -72,10 +72,10 @@ impl<'a> NamedWaits<'a> {
             waits_for: waiting.ranks.iter().map(|&rank| self.rank(rank)).collect(),
             bytes: message.map(|it| it.bytes.0),
             tag: message.and_then(|it| it.tag),
-            needs: match operation.map(|it| it.direction) {
-                Some(Direction::Send) => Needs::Receive,
-                Some(Direction::Receive) => Needs::Send,
-                _ => Needs::Part,
+            awaits: match operation.map(|it| it.direction) {
+                Some(Direction::Send) => Awaited::Receive,
+                Some(Direction::Receive) => Awaited::Send,
+                _ => Awaited::Part,
             },
         }
     }
@@ -105,6 +105,6 @@ impl<'a> NamedWaits<'a> {
             let info = self.trace.ranks[other as usize].info();
             (info.rank, record_end(info))
         });
-        Standstill::Missing { blocked: self.blocked(waiting), other }
+        Standstill::Missing { blocked: Box::new(self.blocked(waiting)), other }
     }
 }

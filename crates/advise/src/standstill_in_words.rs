@@ -5,7 +5,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::units::bytes;
 use lapscope_predict::replay::scenario::Scenario;
 use lapscope_predict::whatif::buffering::{Doubt, DoubtfulCircle, ReliesOnBuffering};
-use lapscope_predict::whatif::document::{Awaited, Blocked, Deadlock, RecordEnd, Standstill};
+use lapscope_predict::whatif::document::{Blocked, Deadlock, PeerAction, RecordEnd, Standstill};
 
 /// Ranks of a circle of which a sentence tells each.
 const TOLD: usize = 8;
@@ -168,9 +168,9 @@ fn who_waits(cycle: &[Blocked]) -> String {
 /// What the other one has to do.
 fn verb(it: &Blocked) -> &'static str {
     match it.awaits {
-        Awaited::Receive => "receives",
-        Awaited::Send => "sends",
-        Awaited::Part => "takes part",
+        PeerAction::Receive => "receives",
+        PeerAction::Send => "sends",
+        PeerAction::Part => "takes part",
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
             waits_for: vec![Rank::of_first_world((number + 1) % ranks)],
             bytes: Some(8),
             tag: None,
-            awaits: Awaited::Receive,
+            awaits: PeerAction::Receive,
         };
         (0..ranks).map(blocked).collect()
     }

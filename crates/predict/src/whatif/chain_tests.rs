@@ -1,7 +1,9 @@
 //! Deadlocks and paths of small runs made in memory.
 
 use super::buffering::{may_keep, relies_on_buffering, ReliesOnBuffering};
-use super::document::{Awaited, Blocked, CriticalPath, Deadlock, PathKind, RecordEnd, Standstill};
+use super::document::{
+    Blocked, CriticalPath, Deadlock, PathKind, PeerAction, RecordEnd, Standstill,
+};
 use super::{paths, standstill};
 use crate::replay::chain_tests::{relay, Replayed, EAGER};
 use lapscope_data::model::{Ended, Frame, Rank};
@@ -55,7 +57,7 @@ fn a_deadlock_tells_who_is_where() {
     let deadlock = told(round(2, 42));
     assert!(matches!(deadlock.standstill, Standstill::Circle { gaps: None, is_wildcard: false }));
     assert_eq!((deadlock.blocked, deadlock.at_ns.0, deadlock.cycle.len()), (2, 1_000, 2));
-    assert_eq!((deadlock.cycle[1].bytes, deadlock.cycle[1].awaits), (Some(8), Awaited::Receive));
+    assert_eq!((deadlock.cycle[1].bytes, deadlock.cycle[1].awaits), (Some(8), PeerAction::Receive));
     assert_eq!(deadlock.cycle[1].waits_for[0].number, 0);
     let line = |it: &Blocked| it.site.as_ref().and_then(|site| site.line);
     let cycle = told(round(3, 50)).cycle;
@@ -79,7 +81,7 @@ fn what_is_not_known_is_called_no_deadlock() {
     let Standstill::Missing { blocked, other: Some((other, end)) } = deadlock.standstill else {
         panic!("{:?}", deadlock.standstill);
     };
-    assert_eq!((blocked.rank.number, blocked.awaits), (0, Awaited::Receive));
+    assert_eq!((blocked.rank.number, blocked.awaits), (0, PeerAction::Receive));
     assert_eq!((other.number, end), (1, RecordEnd::Killed));
 }
 

@@ -260,7 +260,7 @@ pub enum RecordEnd {
 
 /// What a rank that does not go on waits for the other one to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Awaited {
+pub enum PeerAction {
     Receive,
     Send,
     /// That it takes part in a collective.
@@ -279,7 +279,7 @@ pub struct Blocked {
     pub bytes: Option<u64>,
     pub tag: Option<i64>,
     #[serde(skip)]
-    pub awaits: Awaited,
+    pub awaits: PeerAction,
 }
 
 /// Run time against a knob.

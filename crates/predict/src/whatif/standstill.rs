@@ -1,6 +1,6 @@
 //! A replay that never ends: who waits for whom.
 
-use super::document::{Awaited, Blocked, Deadlock, RecordEnd, Standstill};
+use super::document::{Blocked, Deadlock, PeerAction, RecordEnd, Standstill};
 use super::paths::NamedSites;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::Outcome;
@@ -73,9 +73,9 @@ impl<'a> NamedWaits<'a> {
             bytes: message.map(|it| it.bytes.0),
             tag: message.and_then(|it| it.tag),
             awaits: match operation.map(|it| it.direction) {
-                Some(Direction::Send) => Awaited::Receive,
-                Some(Direction::Receive) => Awaited::Send,
-                _ => Awaited::Part,
+                Some(Direction::Send) => PeerAction::Receive,
+                Some(Direction::Receive) => PeerAction::Send,
+                _ => PeerAction::Part,
             },
         }
     }

@@ -5,9 +5,9 @@ use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_predict::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_predict::whatif::document::{
-    Awaited, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
-    RankResult, Recorded, RootCause, ScenarioResult, SiteResult, Standstill, Sweep, SweepPoint,
-    WhatIf,
+    Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
+    PeerAction, RankResult, Recorded, RootCause, ScenarioResult, SiteResult, Standstill, Sweep,
+    SweepPoint, WhatIf,
 };
 use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_trace::Locality;
@@ -126,7 +126,7 @@ pub(crate) fn deadlocked(name: &str) -> ScenarioResult {
         waits_for: vec![rank(1 - number)],
         bytes: Some(4096),
         tag: Some(7),
-        awaits: Awaited::Receive,
+        awaits: PeerAction::Receive,
     };
     let says = "with an eager limit of 0 ranks 0 and 1 deadlock in MPI_Send at exchange halo.c:42";
     let deadlock = Deadlock {

@@ -34,6 +34,7 @@ pub mod run;
 pub mod scaling;
 pub mod sites;
 pub mod sql;
+mod stacks;
 pub mod thresholds;
 pub mod tune;
 pub mod watchdog;

@@ -3,6 +3,7 @@
 //! Without records it is known where ranks are, and whether they move; for whom they wait is not. So no deadlock is claimed here.
 
 mod maps;
+mod merge;
 mod place;
 mod processes;
 mod stop;
@@ -12,11 +13,11 @@ mod unwind;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::model::Nanos;
+use lapscope_data::store::host_name;
 use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
 
+pub use merge::{merge, HostLook, RecordedRun, StackDiagnosis, UnseenHost};
 pub use place::{Doing, RankStack};
 pub use processes::{Process, Processes, Wanted};
 pub use tree::Branch;
@@ -24,24 +25,6 @@ pub use tree::Branch;
 use place::{choose, StackLook};
 use stop::ThreadCopy;
 use unwind::{CodeFiles, ProcessCode};
-
-/// Where all ranks are. Keys are documented in `docs/json.md`.
-#[derive(Debug, Clone, Serialize)]
-pub struct StackDiagnosis {
-    /// Between the two looks.
-    pub observed_ns: Nanos,
-    /// What it comes to, in a sentence.
-    pub sentence: String,
-    /// From `main` inwards, branches with fewest ranks first.
-    pub tree: Vec<Branch>,
-    pub ranks: Vec<RankStack>,
-    /// The longest that a thread was stopped for; 0: none was.
-    pub held_ns: Nanos,
-    /// Ranks that belong to the job and were not found here; empty: all are here, or nobody says how many there are.
-    pub elsewhere: Vec<Rank>,
-    /// What else is to be known, as sentences.
-    pub notes: Vec<String>,
-}
 
 /// What is kept from process to process: files that are mapped everywhere are read once.
 #[derive(Default)]
@@ -88,8 +71,8 @@ impl Reader {
     }
 }
 
-/// Looks at processes twice.
-pub fn diagnose(processes: &Processes, interval: Duration) -> StackDiagnosis {
+/// Looks at processes of this host twice.
+pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     let mut reader = Reader::default();
     let mut look_at_all = || -> Vec<StackLook> {
         processes.found.iter().map(|process| reader.look(process)).collect()
@@ -98,26 +81,20 @@ pub fn diagnose(processes: &Processes, interval: Duration) -> StackDiagnosis {
     let begun = Instant::now();
     std::thread::sleep(interval);
     let second = look_at_all();
-    let observed = Nanos(i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX));
+    let nanos = |time: Duration| Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+    let observed = nanos(begun.elapsed());
     let held = first.iter().chain(&second).map(|look| look.held).max().unwrap_or_default();
     let ranks: Vec<RankStack> =
         first.iter().zip(&second).map(|(before, after)| choose(before, after)).collect();
-    StackDiagnosis {
+    let notes = notes(processes, &ranks);
+    HostLook {
+        host: host_name(),
         observed_ns: observed,
-        sentence: place::sentence(&ranks),
-        tree: tree::merge(&ranks),
-        held_ns: Nanos(i64::try_from(held.as_nanos()).unwrap_or(i64::MAX)),
-        elsewhere: elsewhere(&ranks),
-        notes: notes(processes, &ranks),
+        held_ns: nanos(held),
         ranks,
+        forbidden: processes.forbidden,
+        notes,
     }
-}
-
-fn elsewhere(ranks: &[RankStack]) -> Vec<Rank> {
-    let size = ranks.iter().filter_map(|rank| rank.size).max().unwrap_or(0);
-    let is_here =
-        |number: i64| ranks.iter().any(|it| it.rank.is_some_and(|rank| rank.number == number));
-    (0..size as i64).filter(|&number| !is_here(number)).map(Rank::of_first_world).collect()
 }
 
 fn notes(processes: &Processes, ranks: &[RankStack]) -> Vec<String> {
@@ -137,13 +114,6 @@ fn notes(processes: &Processes, ranks: &[RankStack]) -> Vec<String> {
         if let Some(problem) = &rank.problem {
             notes.push(format!("process {}: {problem}", rank.pid));
         }
-    }
-    let recorded = ranks.iter().filter(|rank| rank.is_recorded).count();
-    if recorded > 0 {
-        notes.push(format!(
-            "{recorded} of these ranks {} recorded: lapscope hang with the run directory knows for whom they wait",
-            if recorded == 1 { "is" } else { "are" }
-        ));
     }
     notes
 }

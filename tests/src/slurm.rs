@@ -93,6 +93,7 @@ fn configuration(folder: &Path, nodes: &[&str], ports: &[u16]) -> String {
         "ClusterName=lapscope_test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={}
+FirstJobId={}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
@@ -115,7 +116,8 @@ SlurmdTimeout=0
 KillWait=2
 ReturnToService=2
 ",
-        ports[0]
+        ports[0],
+        ports[0] // jobs of another Slurm of the tests have other numbers
     );
     for (name, port) in nodes.iter().zip(&ports[1..]) {
         text += &format!("NodeName={name} NodeAddr=127.0.0.1 Port={port} CPUs=16\n");

@@ -15,7 +15,7 @@ use lapscope_tests::launch::{lapscope, recover, Form, Outcome};
 use lapscope_tests::mpi::{self};
 use lapscope_tests::slurm::{Bed, Cluster, MANY_NODES, NODES};
 use lapscope_tests::watched::Watched;
-use lapscope_tests::{build, invariants, paths, rows};
+use lapscope_tests::{build, invariants, paths, rows, share};
 
 fn ask_sql(run: &Path, sql: &str) -> String {
     let line = ["sql".as_ref(), "--format".as_ref(), "csv".as_ref(), run.as_os_str(), sql.as_ref()];
@@ -336,9 +336,10 @@ fn a_job_that_nobody_records_is_looked_at_from_all_nodes() {
         return;
     }
     let Some(bed) = mpi::named("openmpi").and_then(|mpi| Bed::new(&cluster, mpi)) else { return };
-    let ranks: u64 = if is_left_out!() { 8 } else { 64 };
+    let ranks: u64 = if share::is_all() { 64 } else { 8 };
     let count = ranks.to_string();
-    let step = ["-N4", "-n", &count, "-J", "asleep"];
+    let each = format!("--ntasks-per-node={}", ranks as usize / MANY_NODES.len());
+    let step = ["-N4", "-n", &count, &each, "-J", "asleep"];
     let line = bed.srun(&step, "hang/asleep", &["nobody_is_awake"]);
     let job = bed.job(Form::Bare, &line).env("LAPSCOPE_DIR", bed.run_directory());
     let mut watched = Watched::start(&job);
@@ -362,7 +363,7 @@ fn a_job_that_nobody_records_is_looked_at_from_all_nodes() {
 
     cluster.freeze(MANY_NODES.len() - 1);
     let begin = Instant::now();
-    let answer = hang(&cluster, &["--job", &id, "--patience", "3"]);
+    let answer = hang(&cluster, &["--job", &id, "--patience", "5"]);
     println!("without one of them in {:?}: {:#}", begin.elapsed(), answer["unseen"]);
     let missing = list(&answer, "unseen");
     assert_eq!((missing.len(), text(&missing[0], "host")), (1, MANY_NODES[3]), "{answer:#}");

@@ -207,6 +207,7 @@ fn nobody(wanted: &Wanted, forbidden: u64) -> String {
 fn of_others(forbidden: u64) -> String {
     match forbidden {
         0 => String::new(),
+        1 => "; a process is of another user: ask as that user, or as root".to_owned(),
         count => {
             format!("; {count} processes are of other users: ask as their user, or as root")
         }

@@ -82,6 +82,9 @@ impl Processes {
         if !is_asked {
             all.drop_wrappers();
         }
+        if matches!(wanted, Wanted::Job(_)) && !all.found.is_empty() {
+            all.forbidden = 0; // all of a job are one user's
+        }
         all.found.sort_by_key(|process| (process.rank, process.pid));
         all
     }

@@ -2,6 +2,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::stacks::Doing;
+use lapscope_data::say;
 use lapscope_data::symbols::FrameName;
 
 fn frame(function: &str, line: u32) -> FrameName {
@@ -71,7 +72,7 @@ fn merged(what: &str, printed: &[String]) -> StackDiagnosis {
     let found = merge(looks, Vec::new());
     let merging = begin.elapsed();
     let bytes = serde_json::to_string(&found).unwrap().len();
-    println!("{what}: merged in {merging:?}, {bytes} bytes of JSON after {:?}", begin.elapsed());
+    say!("{what}: merged in {merging:?}, {bytes} bytes of JSON after {:?}", begin.elapsed());
     found
 }
 

@@ -78,6 +78,9 @@ impl Watched {
     /// As [`diagnosis`].
     pub fn stacks(&self, interval: &str, more: &[&str]) -> Result<Value, String> {
         let pids: Vec<String> = processes(&self.run).iter().map(i32::to_string).collect();
+        if pids.is_empty() {
+            return Err("there is no process of this job".to_owned());
+        }
         asked(&[&["--interval", interval, "--pid", &pids.join(",")][..], more].concat())
     }
 

@@ -163,6 +163,26 @@ fn steps_of_an_allocation_are_runs_of_their_own() {
     assert!(!bed.place.path().join("run-3").exists());
 }
 
+/// Settings of the MPI are tried by steps of one allocation, one after the other, and the program prints what it prints.
+#[test]
+fn settings_are_tried_step_after_step() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let Some(bed) = mpi::named("openmpi").and_then(|mpi| Bed::new(&cluster, mpi)) else { return };
+    let mut line: Vec<OsString> = ["salloc", "--quiet", "-N1", "-n2"].map(OsString::from).into();
+    line.push(paths::lapscope().into_os_string());
+    let setting = "OMPI_MCA_btl_vader_eager_limit=8192";
+    let options = ["--no-injection", "--budget", "2", "--format", "json", "--setting", setting];
+    line.extend(["tune"].iter().chain(&options).chain(&["--"]).map(OsString::from));
+    line.extend(bed.srun(&["-n2"], "stencil", &["20"]));
+    let outcome = bed.job(Form::Bare, &line).run();
+    assert_eq!(outcome.code, 0, "{:?} {}", outcome.said, outcome.stderr);
+    let answer: Value = serde_json::from_str(&outcome.stdout).expect("a document");
+    let tried = list(&answer["settings"], "tried");
+    assert_eq!(tried.len(), 1, "{answer:#}");
+    assert!(tried[0]["failed"].is_null() && !list(&tried[0], "pairs").is_empty(), "{answer:#}");
+    assert_ne!(answer["settings"]["found"], "nothing_to_try", "{answer:#}");
+}
+
 /// All tasks of an array may write into one directory, at one time.
 #[test]
 fn tasks_of_an_array_are_runs_of_their_own() {

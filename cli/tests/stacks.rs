@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::fixture::{bare, printed, text};
 
-/// Ranks 0 and 1 of three.
+/// All ranks of a job but the last.
 struct Bed {
     place: tempfile::TempDir,
     name: String,
@@ -21,7 +21,12 @@ struct Bed {
 }
 
 impl Bed {
+    /// Ranks 0 and 1 of three.
     fn new(test: &str) -> Bed {
+        Bed::of(2, test)
+    }
+
+    fn of(ranks: u32, test: &str) -> Bed {
         let place = tempfile::tempdir().unwrap();
         let name = format!("asleep-{test}-{}", std::process::id());
         let program = place.path().join(&name);
@@ -29,9 +34,9 @@ impl Bed {
         let start = |rank: u32| {
             let mut command = child::command(&program);
             command.arg("300").env("OMPI_COMM_WORLD_RANK", rank.to_string());
-            command.env("OMPI_COMM_WORLD_SIZE", "3").spawn().unwrap()
+            command.env("OMPI_COMM_WORLD_SIZE", (ranks + 1).to_string()).spawn().unwrap()
         };
-        Bed { ranks: (0..2).map(start).collect(), place, name }
+        Bed { ranks: (0..ranks).map(start).collect(), place, name }
     }
 
     fn hang(&self, more: &[&str]) -> Command {
@@ -88,6 +93,20 @@ fn ranks_of_this_host() {
     let text = printed(&mut bed.hang(&["--each-rank=1"]));
     let pid = bed.ranks[1].id();
     assert!(text.contains(&format!(", process {pid}")) && text.contains("--hosts"), "{text}");
+}
+
+#[test]
+fn the_odd_one_out_is_named_with_its_process() {
+    let bed = Bed::of(5, "odd");
+    let pid = bed.ranks[3].id();
+    // SAFETY: a child that has not been waited for
+    unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGSTOP) };
+    let text = printed(&mut bed.hang(&[]));
+    assert!(text.contains("Rank 3 is stopped"), "{text}");
+    let way = text.lines().find(|line| line.starts_with(&format!("gdb -p {pid}   on ")));
+    assert!(way.is_some_and(|line| line.ends_with(": rank 3, the odd one out")), "{text}");
+    let all_alike = printed(&mut Bed::of(5, "alike").hang(&[]));
+    assert!(!all_alike.contains("gdb -p"), "{all_alike}");
 }
 
 /// Nodes whose processes fail, are killed, do not end, print something else, or only a part; and this one, twice.

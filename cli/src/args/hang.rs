@@ -42,7 +42,7 @@ pub struct HangArgs {
     #[arg(long, value_name = "JOB_ID", conflicts_with_all = ["run", "pending", "pid", "command"])]
     pub job: Option<String>,
 
-    /// Look from these hosts, by ssh, with --command; with --job from these of its nodes
+    /// Look from these hosts, as node7,node8 or "$(cat $PBS_NODEFILE)", by ssh, with --command; with --job from these of its nodes
     #[arg(long, value_name = "HOST", value_parser = host_list, conflicts_with_all = ["run", "pending", "pid", "launch"])]
     pub hosts: Option<HostList>,
 

@@ -10,6 +10,7 @@ mod stop;
 mod tree;
 mod unwind;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -110,10 +111,34 @@ fn notes(processes: &Processes, ranks: &[RankStack]) -> Vec<String> {
     for pid in &processes.missing {
         notes.push(format!("there is no process {pid} on this machine"));
     }
+    let mut problems: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
     for rank in ranks.iter().filter(|rank| rank.frames.is_empty()) {
         if let Some(problem) = &rank.problem {
-            notes.push(format!("process {}: {problem}", rank.pid));
+            problems.entry(problem).or_default().push(rank.pid);
         }
     }
+    notes.extend(problems.iter().map(|(problem, pids)| format!("{}: {problem}", named(pids))));
     notes
+}
+
+/// "process 12", "processes 12, 13, 14, 15 and 60 more".
+fn named(pids: &[i64]) -> String {
+    const MOST: usize = 4;
+    let shown: Vec<String> = pids.iter().take(MOST).map(i64::to_string).collect();
+    let more = match pids.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("process{} {}{more}", if pids.len() == 1 { "" } else { "es" }, shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_processes_are_named_in_short() {
+        assert_eq!(named(&[7]), "process 7");
+        assert_eq!(named(&[7, 8, 9, 10, 11, 12]), "processes 7, 8, 9, 10 and 2 more");
+    }
 }

@@ -95,17 +95,34 @@ pub fn notes(found: &StackDiagnosis) -> Vec<String> {
     notes
 }
 
-/// What else can be asked.
+/// What else can be asked, and how the odd one out is looked at.
 pub fn next(found: &StackDiagnosis) -> Vec<String> {
+    let mut steps = Vec::from_iter(odd_one(found).map(|rank| {
+        let number = rank.rank.map(|number| format!(": rank {number}")).unwrap_or_default();
+        format!("gdb -p {}   on {}{number}, the odd one out", rank.pid, rank.host)
+    }));
     if found.recorded.is_empty() {
         let text = "Without a record it is known where ranks are, not for whom they wait: a job that is started by lapscope run \
                     tells that, too.";
-        return vec![text.to_owned()];
+        steps.push(text.to_owned());
     }
     let line = |it: &RecordedRun| {
         format!("lapscope hang {}   who waits for whom, by the records", shell::quote(&it.run))
     };
-    found.recorded.iter().map(line).collect()
+    steps.extend(found.recorded.iter().map(line));
+    steps
+}
+
+/// A rank where few others are: at the end of the first branches, if it stands there.
+fn odd_one(found: &StackDiagnosis) -> Option<&RankStack> {
+    const FEW: usize = 4;
+    let mut branch = found.tree.first()?;
+    while let Some(within) = branch.branches.first() {
+        branch = within;
+    }
+    let wanted = branch.ranks.first()?;
+    let is_odd = branch.count * FEW <= found.ranks.len();
+    found.ranks.iter().find(|it| it.rank.as_ref() == Some(wanted)).filter(|it| is_odd && it.stands)
 }
 
 fn is_listed(rank: &RankStack, listed: Option<&RankList>) -> bool {

@@ -91,7 +91,8 @@ fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result
     let number = rank.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
     writeln!(out, "\n{}", style.bold(&format!("rank {number}, process {}", rank.pid)))?;
     if let Some(call) = &rank.call {
-        writeln!(out, "  {call}")?;
+        let passed = rank.arguments.as_ref().map(|it| format!(" ({})", it.in_words()));
+        writeln!(out, "  {call}{}", passed.unwrap_or_default())?;
     }
     for frame in rank.frames.iter().map(FrameName::short) {
         writeln!(out, "  {frame}")?;

@@ -3,6 +3,7 @@
 //! Without records it is known where ranks are, and whether they move; for whom they wait is not. So no deadlock is claimed here.
 
 mod arguments;
+mod callee;
 mod maps;
 mod place;
 mod processes;
@@ -69,10 +70,30 @@ impl Reader {
         (names, is_whole && ends)
     }
 
-    fn seen(&mut self, code: &ProcessCode, copy: ThreadCopy) -> ThreadSeen {
-        let (names, is_whole) = self.names(code, &copy);
+    fn seen(&mut self, pid: i64, code: &ProcessCode, copy: ThreadCopy) -> ThreadSeen {
+        let (mut names, is_whole) = self.names(code, &copy);
+        if !names.iter().any(|name| place::call_name(name).is_some()) {
+            let within = names.iter().rposition(FrameName::is_mpi).map_or(0, |at| at + 1);
+            names.splice(within..within, self.jumped_on(pid, code, &copy));
+        }
         let arguments = self.arguments(code, &copy);
         ThreadSeen { copy, names, is_whole, arguments }
+    }
+
+    /// The call that a thread is inside of where it has no frame, as it went on by a jump.
+    fn jumped_on(
+        &mut self,
+        pid: i64,
+        code: &ProcessCode,
+        thread: &ThreadCopy,
+    ) -> Option<FrameName> {
+        let (natives, _) = code.unwind(thread);
+        let is_mpi = |native: &Native| {
+            native.frame.module.is_some_and(|it| self.files.modules[it as usize].is_mpi())
+        };
+        let caller = natives.get(natives.iter().rposition(is_mpi)? + 1)?;
+        let entered = self.symbols.name(code.entered(pid, caller)?);
+        entered.into_iter().find(|name| place::call_name(name).is_some())
     }
 
     /// Those of the MPI call that it is inside of.
@@ -114,7 +135,7 @@ impl Reader {
                 let unsound = is_unsound.then_some("frames are not where its version has them");
                 look.python_problem = code.python_problem().or(unsound).map(str::to_owned);
                 let threads = copy.threads.into_iter();
-                look.threads = threads.map(|copy| self.seen(&code, copy)).collect();
+                look.threads = threads.map(|copy| self.seen(process.pid, &code, copy)).collect();
             }
             Err(_) => look.problem = Some("it has ended".to_owned()),
         }

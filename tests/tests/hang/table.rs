@@ -196,11 +196,11 @@ pub const HANGING: &[Hanging] = &[
         .named(&[0, 1])
         .says(&["MPI_Gather", "root"]),
     hanging(COLLECTIVES, "scatter_from_another", 3, MISMATCH)
-        .at(&["MPI_Scatter", "MPI_Barrier", "MPI_Scatter"])
+        .at(&["MPI_Scatter", "MPI_Scatter|MPI_Barrier", "MPI_Scatter"])
         .named(&[2])
         .says(&["MPI_Scatter", "root"]),
     hanging(COLLECTIVES, "bcast_and_reduce", 3, MISMATCH)
-        .at(&["MPI_Bcast", "MPI_Reduce", "MPI_Reduce"])
+        .at(&["MPI_Bcast", "MPI_Reduce", "MPI_Reduce|MPI_Barrier"])
         .named(&[0])
         .says(&["MPI_Bcast", "MPI_Reduce"]),
     hanging(COLLECTIVES, "leaves_the_loop_early", 3, LEFT)
@@ -227,7 +227,7 @@ pub const HANGING: &[Hanging] = &[
         .named(&[2])
         .says(&["MPI_Recv"]),
     hanging(COLLECTIVES, "dup_and_reduce", 3, MISMATCH)
-        .at(&["MPI_Comm_dup", "MPI_Comm_dup", "MPI_Allreduce"])
+        .at(&["MPI_Comm_dup", "MPI_Comm_dup", "MPI_Allreduce|MPI_Finalize"])
         .named(&[2])
         .says(&["MPI_Comm_dup", "MPI_Allreduce"]),
     hanging(COLLECTIVES, "barrier_between_without_one", 4, EITHER)
@@ -235,7 +235,12 @@ pub const HANGING: &[Hanging] = &[
         .named(&[3])
         .says(&["MPI_Barrier", "MPI_Intercomm_create"]),
     hanging(COLLECTIVES, "sides_differ", 4, MISMATCH)
-        .at(&["MPI_Barrier", "MPI_Barrier", "MPI_Allreduce", "MPI_Allreduce"])
+        .at(&[
+            "MPI_Barrier",
+            "MPI_Barrier",
+            "MPI_Allreduce|MPI_Finalize",
+            "MPI_Allreduce|MPI_Finalize",
+        ])
         .named(&[0, 1, 2, 3])
         .says(&["MPI_Barrier", "MPI_Allreduce"]),
     hanging(COLLECTIVES, "other_root_between", 4, MISMATCH)
@@ -247,31 +252,31 @@ pub const HANGING: &[Hanging] = &[
         .named(&[1])
         .says(&["MPI_Finalize"]),
     hanging(OUTSIDE, "computes_for_ever", 3, &["computes"])
-        .at(&["MPI_Sendrecv", "computes", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "computes", "MPI_Sendrecv"])
         .named(&[1]),
     hanging(OUTSIDE, "reads_from_nobody", 3, &["asleep"])
-        .at(&["MPI_Sendrecv", "asleep", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "asleep", "MPI_Sendrecv"])
         .named(&[1]),
     hanging(OUTSIDE, "waits_for_child", 3, &["asleep"])
-        .at(&["MPI_Sendrecv", "asleep", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "asleep", "MPI_Sendrecv"])
         .named(&[1]),
     hanging(OUTSIDE, "wants_locked_file", 2, &["asleep"])
         .at(&["MPI_Barrier", "asleep"])
         .named(&[1]),
     hanging(OUTSIDE, "stopped", 3, &["stopped"])
-        .at(&["MPI_Sendrecv", "stopped", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "stopped", "MPI_Sendrecv"])
         .named(&[1]),
     hanging(OUTSIDE, "killed", 3, &["dead"])
-        .at(&["MPI_Sendrecv", "gone", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "gone", "MPI_Sendrecv"])
         .named(&[1])
         .behind_a_shell(),
     hanging(OUTSIDE, "aborts_within", 3, &["dead"])
-        .at(&["MPI_Sendrecv", "gone", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "gone", "MPI_Sendrecv"])
         .named(&[1])
         .says(&["MPI_Recv"])
         .behind_a_shell(),
     hanging(OUTSIDE, "exits", 3, &["left", "dead"])
-        .at(&["MPI_Sendrecv", "gone", "MPI_Sendrecv"])
+        .at(&["MPI_Allreduce", "gone", "MPI_Sendrecv"])
         .named(&[1])
         .behind_a_shell(),
     hanging(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).at(&["MPI_Recv"; 2]).named(&[0]),
@@ -305,7 +310,7 @@ pub const HANGING: &[Hanging] = &[
         .named(&[2])
         .says(&["MPI_Finalize"]),
     hanging(F08, "reduce_and_bcast", 3, MISMATCH)
-        .at(&["MPI_Bcast", "MPI_Reduce", "MPI_Reduce"])
+        .at(&["MPI_Bcast", "MPI_Reduce", "MPI_Reduce|MPI_Barrier"])
         .named(&[0])
         .says(&["MPI_Bcast", "MPI_Reduce"]),
     hanging(HEADER, "waitall_wrong_tag", 2, EITHER)

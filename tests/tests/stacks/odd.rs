@@ -192,3 +192,28 @@ fn one_of_another_user() {
     let said = odd.looked_at(&front).expect_err("it may not be looked at");
     assert!(said.contains("of other users: ask as their user, or as root"), "{said}");
 }
+
+/// As one that comes after all that are known: its frames of C stay, and that is said.
+#[test]
+fn a_python_of_an_unknown_version() {
+    let (says, hidden) = (b"\0Py_Version\0", b"\0Xy_Version\0");
+    let bytes = fs::read("/usr/bin/python3").unwrap_or_default();
+    let at = bytes.windows(says.len()).position(|part| part == says);
+    let Some(at) = at else {
+        return say!("NOT TESTED: stacks::odd: no Python in /usr/bin that says its version");
+    };
+    let place = place();
+    let program = place.path().join("python3.7");
+    fs::copy("/usr/bin/python3", &program).expect("a copy");
+    let changed = [&bytes[..at], hidden, &bytes[at + says.len()..]].concat();
+    fs::write(&program, changed).expect("a program");
+    let script = "import os, time; print(os.getpid(), flush=True); time.sleep(100)";
+    let (rank, notes) = Odd::start(&program, &["-c", script]).seen();
+    assert!(notes.contains("lines of Python are not known"), "{notes}");
+    assert!(notes.contains("(this is Python 3.7)"), "{notes}");
+    let frames = rank["frames"].as_array().expect("frames");
+    let is_own =
+        |frame: &&Value| frame["module"].as_str().is_some_and(|it| it.ends_with("/python3.7"));
+    assert!(frames.iter().filter(is_own).count() > 5, "{rank:#}");
+    assert!(frames.iter().all(|frame| frame["file"] != "<string>"), "{rank:#}");
+}

@@ -95,8 +95,15 @@ pub struct RankStack {
 
 /// The MPI call that a stack is inside of, and how many of its frames are within: the outermost one counts, as MPI calls itself.
 fn called(names: &[FrameName]) -> Option<(String, usize)> {
-    let place = names.iter().rposition(|name| call_name(name).is_some())?;
-    Some((call_name(&names[place])?, place + 1))
+    if let Some(place) = names.iter().rposition(|name| call_name(name).is_some()) {
+        return Some((call_name(&names[place])?, place + 1));
+    }
+    // threads of MPI's own are called by nobody
+    let place = names.iter().rposition(FrameName::is_mpi)?;
+    let caller = names.get(place + 1)?;
+    let is_called = !caller.is_start_code() && !caller.is_unnamed_libc();
+    let function = names[place].function.as_deref().unwrap_or("a function of MPI");
+    is_called.then(|| (function.to_owned(), place + 1))
 }
 
 /// "MPI_Recv", of `PMPI_Recv`, `mpi_recv_`, `mpi_recv_f08_` and the like in a library of MPI.
@@ -107,7 +114,11 @@ pub(super) fn call_name(name: &FrameName) -> Option<String> {
     }
     let plain = function.strip_prefix('P').or(function.strip_prefix('p')).unwrap_or(function);
     let rest = plain.strip_prefix("MPI_").or_else(|| plain.strip_prefix("mpi_"))?;
-    let rest = rest.trim_end_matches('_').trim_end_matches("_f08").trim_end_matches("_f");
+    let rest = rest
+        .trim_end_matches('_')
+        .trim_end_matches("_f08ts")
+        .trim_end_matches("_f08")
+        .trim_end_matches("_f");
     let mut letters = rest.chars();
     let first = letters.next().filter(char::is_ascii_alphabetic)?;
     let is_word = rest.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');

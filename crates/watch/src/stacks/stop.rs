@@ -240,6 +240,11 @@ pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> 
     Ok(memory)
 }
 
+/// A word of it.
+pub fn read_word(pid: i64, address: u64) -> Option<u64> {
+    Some(u64::from_ne_bytes(read_memory(pid, address, 8).ok()?.try_into().ok()?))
+}
+
 /// Up to the end of its mapping, of those that were there before any thread was stopped.
 fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {
     let end = maps

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
+use super::callee;
 use super::maps::Mapping;
 use super::python::{Found, Interpreter, Mixed, PythonLine, PythonLines};
 use super::registers::{self, Known, UnwindTables};
-use super::stop::{read_memory, Registers, ThreadCopy};
+use super::stop::{read_memory, read_word, Registers, ThreadCopy};
 use lapscope_data::model::{is_mpi_library, is_python_interpreter, python_address, Frame, Module};
 use lapscope_data::symbols::{base_name, build_id, Passed};
 
@@ -237,7 +238,7 @@ impl ProcessCode {
         let own = |it: &&Loaded| it.file.symbols.contains_key("_PyRuntime");
         let code = || self.loaded.iter().filter(own).map(|it| &it.addresses);
         let path = self.loaded.iter().find(own).map(|it| it.path.as_str());
-        let version = symbol("Py_Version").and_then(|it| word(pid, it.start));
+        let version = symbol("Py_Version").and_then(|it| read_word(pid, it.start));
         let find = || {
             let number = symbol(NUMBER_OF_THREAD)?;
             let types = ["PyCode_Type", "PyUnicode_Type", "PyBytes_Type"].map(symbol);
@@ -248,7 +249,7 @@ impl ProcessCode {
                 types: [code_type, text_type, bytes_type].map(|it| it.start),
                 code: code().map(|it| it.start).min()?..code().map(|it| it.end).max()?,
                 eval: symbol("_PyEval_EvalFrameDefault")?,
-                number_offset: (word(pid, number.start + 8)? & 0xffff_ffff) as u32,
+                number_offset: (read_word(pid, number.start + 8)? & 0xffff_ffff) as u32,
             })
         };
         let Some(found) = find() else {
@@ -307,6 +308,12 @@ impl ProcessCode {
                 Err(_) => return (frames, false),
             }
         }
+    }
+
+    /// What the call that returns to a frame has entered.
+    pub fn entered(&self, pid: i64, caller: &Native) -> Option<Frame> {
+        let target = callee::entered(pid, caller.address)?;
+        FrameAddress::from_return_address(target + 1).map(|address| self.frame(address))
     }
 
     /// Registers of one of the frames, as far as functions further in have preserved them.
@@ -373,10 +380,6 @@ impl ProcessCode {
             })
             .collect()
     }
-}
-
-fn word(pid: i64, address: u64) -> Option<u64> {
-    Some(u64::from_ne_bytes(read_memory(pid, address, 8).ok()?.try_into().ok()?))
 }
 
 /// Before 3.11 an interpreter does not say which it is: `libpython3.9.so.1.0`, `python3.9`.

@@ -85,8 +85,7 @@ impl Symbols {
         let sites = loaded.call_sites.get_or_insert_with(|| {
             CallSites::read(loaded.files.iter().find(|file| elf::has_dwarf(file))?)
         });
-        let passed = sites.as_ref().and_then(|it| it.passed(frame.address, callees, register));
-        passed.unwrap_or_default()
+        sites.as_mut().map(|it| it.passed(frame.address, callees, register)).unwrap_or_default()
     }
 
     /// Modules from which frames were wanted that could not be named.

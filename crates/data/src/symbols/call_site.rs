@@ -2,6 +2,7 @@
 //!
 //! Only constants and registers are taken. What stands in memory may have changed since.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::elf::with_object;
 
 type Section = gimli::EndianArcSlice<RunTimeEndian>;
 type Unit = gimli::Unit<Section>;
-type Site<'a> = DebuggingInformationEntry<'a, 'a, Section>;
+type Die<'a> = DebuggingInformationEntry<'a, 'a, Section>;
 
 /// Larger debug information is not read for this.
 const MOST_BYTES: u64 = 256 << 20;
@@ -27,7 +28,19 @@ pub enum Passed {
 }
 
 /// The calls of a module.
-pub(super) struct CallSites(gimli::Dwarf<Section>);
+pub(super) struct CallSites {
+    dwarf: gimli::Dwarf<Section>,
+    /// Those that were asked for, by the address that they return to.
+    known: HashMap<u64, Option<CallSite>>,
+}
+
+/// A call.
+struct CallSite {
+    callee: String,
+    /// By the registers that they are passed in.
+    parameters: Vec<(u16, Expression<Section>)>,
+    encoding: gimli::Encoding,
+}
 
 impl CallSites {
     pub fn read(path: &Path) -> Option<CallSites> {
@@ -45,88 +58,89 @@ impl CallSites {
                 let bytes = section.and_then(|it| it.uncompressed_data().ok()).unwrap_or_default();
                 Ok(Section::new(Arc::from(&*bytes), endian))
             };
-            gimli::Dwarf::load(section).ok().map(CallSites)
+            let dwarf = gimli::Dwarf::load(section).ok()?;
+            Some(CallSites { dwarf, known: HashMap::new() })
         })?
     }
 
     /// What was passed in registers, by their numbers in DWARF, by the call of one of `callees` that returns to an address; `register`
-    /// gives those of the caller.
+    /// gives those of the caller. Nothing where that calls another function, which went on to MPI by a jump.
     pub fn passed(
-        &self,
+        &mut self,
         address: u64,
         callees: &[&str],
         register: &dyn Fn(u16) -> Option<u64>,
-    ) -> Option<Vec<(u16, Passed)>> {
-        let mut units = self.0.units();
-        while let Some(header) = units.next().ok()? {
-            let unit = self.0.unit(header).ok()?;
-            let mut ranges = self.0.unit_ranges(&unit).ok()?;
-            let mut covers = false;
-            while let Some(range) = ranges.next().ok()? {
-                covers |= (range.begin..range.end).contains(&(address - 1));
-            }
-            if covers {
-                return self.passed_in(&unit, address, callees, register);
-            }
+    ) -> Vec<(u16, Passed)> {
+        let dwarf = &self.dwarf;
+        let site = self.known.entry(address).or_insert_with(|| find(dwarf, address));
+        let Some(site) = site.as_ref().filter(|it| callees.contains(&it.callee.as_str())) else {
+            return Vec::new();
+        };
+        let passed = site.parameters.iter().filter_map(|(passed_in, value)| {
+            Some((*passed_in, evaluate(value.clone(), site.encoding, register)?))
+        });
+        passed.collect()
+    }
+}
+
+/// The call that returns to an address.
+fn find(dwarf: &gimli::Dwarf<Section>, address: u64) -> Option<CallSite> {
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().ok()? {
+        let unit = dwarf.unit(header).ok()?;
+        let mut ranges = dwarf.unit_ranges(&unit).ok()?;
+        let mut covers = false;
+        while let Some(range) = ranges.next().ok()? {
+            covers |= (range.begin..range.end).contains(&(address - 1));
         }
-        None
-    }
-
-    fn passed_in(
-        &self,
-        unit: &Unit,
-        address: u64,
-        callees: &[&str],
-        register: &dyn Fn(u16) -> Option<u64>,
-    ) -> Option<Vec<(u16, Passed)>> {
-        const SITES: [DwTag; 2] = [gimli::DW_TAG_call_site, gimli::DW_TAG_GNU_call_site];
-        let mut entries = unit.entries();
-        while let Some((_, entry)) = entries.next_dfs().ok()? {
-            if !SITES.contains(&entry.tag()) || self.returns_to(unit, entry) != Some(address) {
-                continue;
-            }
-            if !callees.contains(&self.callee(unit, entry)?.as_str()) {
-                return None; // one that went on to MPI by a jump
-            }
-            let mut tree = unit.entries_tree(Some(entry.offset())).ok()?;
-            let mut children = tree.root().ok()?.children();
-            let mut passed = Vec::new();
-            while let Some(child) = children.next().ok()? {
-                passed.extend(parameter(unit, child.entry(), register));
-            }
-            return Some(passed);
+        if covers {
+            return find_in(dwarf, &unit, address);
         }
-        None
     }
+    None
+}
 
-    fn returns_to(&self, unit: &Unit, entry: &Site<'_>) -> Option<u64> {
-        let value = either(entry, gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc)?;
-        self.0.attr_address(unit, value).ok()?
+fn find_in(dwarf: &gimli::Dwarf<Section>, unit: &Unit, address: u64) -> Option<CallSite> {
+    const SITES: [DwTag; 2] = [gimli::DW_TAG_call_site, gimli::DW_TAG_GNU_call_site];
+    let returns_to = |site: &Die<'_>| {
+        let value = either(site, gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc)?;
+        dwarf.attr_address(unit, value).ok()?
+    };
+    let mut entries = unit.entries();
+    while let Some((_, entry)) = entries.next_dfs().ok()? {
+        if !SITES.contains(&entry.tag()) || returns_to(entry) != Some(address) {
+            continue;
+        }
+        let mut tree = unit.entries_tree(Some(entry.offset())).ok()?;
+        let mut children = tree.root().ok()?.children();
+        let mut parameters = Vec::new();
+        while let Some(child) = children.next().ok()? {
+            parameters.extend(parameter(unit, child.entry()));
+        }
+        let callee = callee(dwarf, unit, entry)?;
+        return Some(CallSite { callee, parameters, encoding: unit.encoding() });
     }
+    None
+}
 
-    fn callee(&self, unit: &Unit, entry: &Site<'_>) -> Option<String> {
-        let origin = either(entry, gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin)?;
-        let AttributeValue::UnitRef(offset) = origin else { return None };
-        let name = unit.entry(offset).ok()?.attr_value(gimli::DW_AT_name).ok()??;
-        let name = self.0.attr_string(unit, name).ok()?;
-        Some(String::from_utf8_lossy(&gimli::Reader::to_slice(&name).ok()?).into_owned())
-    }
+fn callee(dwarf: &gimli::Dwarf<Section>, unit: &Unit, site: &Die<'_>) -> Option<String> {
+    let origin = either(site, gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin)?;
+    let AttributeValue::UnitRef(offset) = origin else { return None };
+    let name = unit.entry(offset).ok()?.attr_value(gimli::DW_AT_name).ok()??;
+    let name = dwarf.attr_string(unit, name).ok()?;
+    Some(String::from_utf8_lossy(&gimli::Reader::to_slice(&name).ok()?).into_owned())
 }
 
 /// As DWARF 5 has it, or GNU before that.
 fn either(
-    entry: &Site<'_>,
+    entry: &Die<'_>,
     name: gimli::DwAt,
     earlier: gimli::DwAt,
 ) -> Option<AttributeValue<Section>> {
     entry.attr_value(name).ok()?.or(entry.attr_value(earlier).ok()?)
 }
 
-fn parameter(
-    unit: &Unit,
-    entry: &Site<'_>,
-    register: &dyn Fn(u16) -> Option<u64>,
-) -> Option<(u16, Passed)> {
+fn parameter(unit: &Unit, entry: &Die<'_>) -> Option<(u16, Expression<Section>)> {
     let location = entry.attr_value(gimli::DW_AT_location).ok()??.exprloc_value()?;
     let Operation::Register { register: passed_in } =
         location.operations(unit.encoding()).next().ok()??
@@ -134,15 +148,15 @@ fn parameter(
         return None;
     };
     let value = either(entry, gimli::DW_AT_call_value, gimli::DW_AT_GNU_call_site_value)?;
-    Some((passed_in.0, evaluate(unit, value.exprloc_value()?, register)?))
+    Some((passed_in.0, value.exprloc_value()?))
 }
 
 fn evaluate(
-    unit: &Unit,
     expression: Expression<Section>,
+    encoding: gimli::Encoding,
     register: &dyn Fn(u16) -> Option<u64>,
 ) -> Option<Passed> {
-    let mut operations = expression.operations(unit.encoding());
+    let mut operations = expression.operations(encoding);
     let mut stack: Vec<u64> = Vec::new();
     while let Some(operation) = operations.next().ok()? {
         let value = match operation {

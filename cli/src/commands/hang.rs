@@ -16,7 +16,7 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_data::JSON_VERSION;
 use lapscope_launch::gather::{self, look_twice};
-use lapscope_show::format::{self, warn, Document};
+use lapscope_show::format::{self, Document};
 use lapscope_show::html;
 use lapscope_show::render;
 use lapscope_watch::hang::Diagnosis;

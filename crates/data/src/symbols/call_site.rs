@@ -11,9 +11,9 @@ use object::{Object, ObjectSection};
 
 use super::elf::with_object;
 
-type Section = gimli::EndianArcSlice<RunTimeEndian>;
-type Unit = gimli::Unit<Section>;
-type Site<'a> = DebuggingInformationEntry<'a, 'a, Section>;
+type SectionBytes = gimli::EndianArcSlice<RunTimeEndian>;
+type Unit = gimli::Unit<SectionBytes>;
+type Site<'a> = DebuggingInformationEntry<'a, 'a, SectionBytes>;
 
 /// Larger debug information is not read for this.
 const MOST_BYTES: u64 = 256 << 20;
@@ -27,7 +27,7 @@ pub enum Passed {
 }
 
 /// The calls of a module.
-pub(super) struct CallSites(gimli::Dwarf<Section>);
+pub(super) struct CallSites(gimli::Dwarf<SectionBytes>);
 
 impl CallSites {
     pub fn read(path: &Path) -> Option<CallSites> {
@@ -40,10 +40,10 @@ impl CallSites {
                 true => RunTimeEndian::Little,
                 false => RunTimeEndian::Big,
             };
-            let section = |id: gimli::SectionId| -> Result<Section, gimli::Error> {
+            let section = |id: gimli::SectionId| -> Result<SectionBytes, gimli::Error> {
                 let section = object.section_by_name(id.name());
                 let bytes = section.and_then(|it| it.uncompressed_data().ok()).unwrap_or_default();
-                Ok(Section::new(Arc::from(&*bytes), endian))
+                Ok(SectionBytes::new(Arc::from(&*bytes), endian))
             };
             gimli::Dwarf::load(section).ok().map(CallSites)
         })?
@@ -118,7 +118,7 @@ fn either(
     entry: &Site<'_>,
     name: gimli::DwAt,
     earlier: gimli::DwAt,
-) -> Option<AttributeValue<Section>> {
+) -> Option<AttributeValue<SectionBytes>> {
     entry.attr_value(name).ok()?.or(entry.attr_value(earlier).ok()?)
 }
 
@@ -139,7 +139,7 @@ fn parameter(
 
 fn evaluate(
     unit: &Unit,
-    expression: Expression<Section>,
+    expression: Expression<SectionBytes>,
     register: &dyn Fn(u16) -> Option<u64>,
 ) -> Option<Passed> {
     let mut operations = expression.operations(unit.encoding());

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::maps::Mapping;
+use super::maps::{read_memory, Mapping};
 use super::python::PythonLines;
 use lapscope_data::state::{state_of_thread, SystemState};
 
@@ -245,23 +245,6 @@ fn read_registers(tid: i64) -> io::Result<Registers> {
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------
-
-/// Reads memory of a process; what it has not got shortens it.
-///
-/// # Errors
-/// Nothing of it can be read.
-pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut memory = vec![0u8; bytes];
-    let local = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: bytes };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
-    // SAFETY: `local` is memory of ours of that length.
-    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-    if read < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    memory.truncate(read as usize);
-    Ok(memory)
-}
 
 /// Up to the end of its mapping, of those that were there before any thread was stopped.
 fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
-use super::maps::Mapping;
+use super::maps::{read_memory, Mapping};
 use super::python::{Found, Interpreter, Mixed, PythonLine, PythonLines};
 use super::registers::{self, Known, UnwindTables};
-use super::stop::{read_memory, Registers, ThreadCopy};
+use super::stop::{Registers, ThreadCopy};
 use lapscope_data::model::{is_mpi_library, is_python_interpreter, python_address, Frame, Module};
 use lapscope_data::symbols::{base_name, build_id, Passed};
 

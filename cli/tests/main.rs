@@ -35,6 +35,7 @@ mod report;
 mod requests;
 mod run;
 mod scaling;
+mod stacks;
 mod stretch;
 mod symbols;
 mod thresholds;

@@ -1,4 +1,4 @@
-//! A Slurm of a test's own on this machine: munged, slurmctld and two slurmd as nodes, with their own key, socket, ports and
+//! A Slurm of a test's own on this machine: munged, slurmctld and a slurmd for each node, with their own key, socket, ports and
 //! folders. Another Slurm or munged of the machine is not touched.
 
 use std::ffi::{OsStr, OsString};
@@ -20,8 +20,10 @@ use crate::namespace::Nodes;
 use crate::{build, child};
 
 pub const NODES: [&str; 2] = ["node1", "node2"];
+/// Of a larger one.
+pub const MANY_NODES: [&str; 4] = ["node1", "node2", "node3", "node4"];
 
-/// How long the daemons may take until both nodes can be used. They need half a second.
+/// How long the daemons may take until all nodes can be used. They need half a second.
 const LONGEST_START: Duration = Duration::from_secs(40);
 
 /// Waits until its standard input is closed, by the end of the test, however that ends; then kills every process that has this Slurm's
@@ -48,6 +50,7 @@ pub struct Cluster {
     folder: PathBuf,
     daemons: Vec<Child>,
     guard: Child,
+    nodes: &'static [&'static str],
     has_nodes: bool,
     plugins: String,
 }
@@ -81,7 +84,7 @@ fn host_name() -> String {
 }
 
 /// What slurm.conf says: nothing of accounting, control groups, binding and time, which differ from machine to machine.
-fn configuration(folder: &Path, ports: &[u16]) -> String {
+fn configuration(folder: &Path, nodes: &[&str], ports: &[u16]) -> String {
     let folder = folder.display();
     let host = host_name();
     let host = host.split('.').next().unwrap_or_default();
@@ -90,6 +93,7 @@ fn configuration(folder: &Path, ports: &[u16]) -> String {
         "ClusterName=lapscope_test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={}
+FirstJobId={}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
@@ -112,9 +116,10 @@ SlurmdTimeout=0
 KillWait=2
 ReturnToService=2
 ",
-        ports[0]
+        ports[0],
+        ports[0] // jobs of another Slurm of the tests have other numbers
     );
-    for (name, port) in NODES.iter().zip(&ports[1..]) {
+    for (name, port) in nodes.iter().zip(&ports[1..]) {
         text += &format!("NodeName={name} NodeAddr=127.0.0.1 Port={port} CPUs=16\n");
     }
     text + "PartitionName=all Nodes=ALL Default=YES State=UP MaxTime=5 OverSubscribe=FORCE:8\n"
@@ -131,7 +136,7 @@ impl Cluster {
         if let Some(cluster) = shared.upgrade() {
             return Some(cluster);
         }
-        let cluster = Arc::new(Cluster::of_my_own()?);
+        let cluster = Arc::new(Cluster::of_my_own(&NODES)?);
         *shared = Arc::downgrade(&cluster);
         Some(cluster)
     }
@@ -140,7 +145,7 @@ impl Cluster {
     ///
     /// # Panics
     /// When it is there and does not start.
-    pub fn of_my_own() -> Option<Cluster> {
+    pub fn of_my_own(nodes: &'static [&'static str]) -> Option<Cluster> {
         let missing: Vec<&str> = [
             "munged",
             "slurmctld",
@@ -159,14 +164,14 @@ impl Cluster {
             crate::say!("SKIPPED: Slurm: no {} here", missing.join(", "));
             return None;
         }
-        Some(Cluster::start())
+        Some(Cluster::start(nodes))
     }
 
-    fn start() -> Cluster {
+    fn start(nodes: &'static [&'static str]) -> Cluster {
         // a port may be taken between the look and the daemon
         let mut said = String::new();
         for _ in 0..3 {
-            let mut cluster = Cluster::make().unwrap_or_else(|error| panic!("Slurm: {error}"));
+            let mut cluster = Cluster::make(nodes).unwrap_or_else(|error| panic!("Slurm: {error}"));
             match cluster.until_idle() {
                 Ok(()) => return cluster,
                 Err(text) => said = text,
@@ -175,7 +180,7 @@ impl Cluster {
         panic!("Slurm does not start: {said}");
     }
 
-    fn make() -> io::Result<Cluster> {
+    fn make(nodes: &'static [&'static str]) -> io::Result<Cluster> {
         let folder = place().keep();
         let guard = child::command("sh")
             .args(["-c", GUARD, "sh"])
@@ -187,6 +192,7 @@ impl Cluster {
             folder,
             daemons: Vec::new(),
             guard,
+            nodes,
             has_nodes: false,
             plugins: String::new(),
         };
@@ -228,18 +234,20 @@ impl Cluster {
         for name in ["state", "spool", "tmp"] {
             fs::create_dir(self.folder.join(name))?;
         }
-        for name in NODES {
+        for name in self.nodes {
             fs::create_dir(self.folder.join("spool").join(name))?;
             fs::create_dir(self.folder.join("tmp").join(name))?;
         }
-        fs::write(self.conf(), configuration(&self.folder, &free_ports(1 + NODES.len())?))?;
+        let ports = free_ports(1 + self.nodes.len())?;
+        fs::write(self.conf(), configuration(&self.folder, self.nodes, &ports))?;
         self.start_daemon(Vec::new(), "slurmctld", ["-D".into()])?;
         let folder = self.folder.clone();
         // daemons of MPIs on the nodes ask for the host that their launcher is on
         let host = host_name();
-        let nodes = Nodes::new(&folder, &[NODES[0], NODES[1], &host]);
+        let names: Vec<&str> = self.nodes.iter().copied().chain([host.as_str()]).collect();
+        let nodes = Nodes::new(&folder, &names);
         self.has_nodes = nodes.is_some();
-        for name in NODES {
+        for name in self.nodes {
             let front = nodes.as_ref().map(|nodes| nodes.with_common_processes(name));
             self.start_daemon(
                 front.unwrap_or_default(),
@@ -283,7 +291,7 @@ impl Cluster {
         let begin = Instant::now();
         loop {
             let states = output_of(self.command("sinfo").args(["-h", "-N", "-o", "%N %T"]));
-            if states.lines().filter(|line| line.ends_with(" idle")).count() == NODES.len() {
+            if states.lines().filter(|line| line.ends_with(" idle")).count() == self.nodes.len() {
                 self.plugins = output_of(self.command("srun").arg("--mpi=list"));
                 return Ok(());
             }
@@ -306,6 +314,17 @@ impl Cluster {
             format!("{}:\n{}\n", path.display(), lines[lines.len().saturating_sub(12)..].join("\n"))
         };
         logs.map(tail).collect()
+    }
+
+    /// Its node of this number answers no more.
+    ///
+    /// # Panics
+    /// When there is no such node.
+    pub fn freeze(&self, node: usize) {
+        const BEFORE: usize = 2; // munged and slurmctld
+        let pid = libc::pid_t::try_from(self.daemons[BEFORE + node].id()).expect("a process id");
+        // SAFETY: a child that has not been waited for
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
     }
 
     /// Whether its nodes have names, boots and shared memory of their own; said loudly where not.

@@ -72,13 +72,16 @@ impl Watched {
         Self { launcher, output, run: job.run_directory(), status: None }
     }
 
-    /// `lapscope hang --format json` of its processes, from outside.
+    /// `lapscope hang --format json` of its processes, from outside, with these words besides.
     ///
     /// # Errors
     /// As [`diagnosis`].
-    pub fn stacks(&self, interval: &str) -> Result<Value, String> {
+    pub fn stacks(&self, interval: &str, more: &[&str]) -> Result<Value, String> {
         let pids: Vec<String> = processes(&self.run).iter().map(i32::to_string).collect();
-        asked(&["--interval", interval, "--pid", &pids.join(",")])
+        if pids.is_empty() {
+            return Err("there is no process of this job".to_owned());
+        }
+        asked(&[&["--interval", interval, "--pid", &pids.join(",")][..], more].concat())
     }
 
     /// What it has printed on standard error so far.

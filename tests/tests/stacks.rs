@@ -4,6 +4,7 @@ mod gdb;
 mod odd;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ fn job<'a>(mpi: &'a Mpi, ranks: u32, app: &str, place: &'a Path) -> Job<'a> {
 
 /// What `lapscope hang` says of the ranks of a job.
 fn look(job: &Watched, interval: &str) -> Value {
-    let answer = job.stacks(interval).unwrap_or_else(|error| panic!("{error}"));
+    let answer = job.stacks(interval, &[]).unwrap_or_else(|error| panic!("{error}"));
     lapscope_fixture::documented::check(&answer.to_string());
     answer
 }
@@ -151,10 +152,11 @@ fn nobody_is_disturbed() {
         watched.until_here(1).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
         let mut looks = 0;
         while !watched.is_over() && looks < 5 {
-            let answer = look(&watched, "0.1");
-            if answer["ranks"][0]["doing"] == "unknown" {
-                break; // it has just ended
-            }
+            let answer = match watched.stacks("0.1", &[]) {
+                Ok(answer) if answer["ranks"][0]["doing"] != "unknown" => answer,
+                Err(error) if !error.contains("there is no process") => panic!("{error}"),
+                _ => break, // it has just ended
+            };
             let threads = answer["ranks"][0]["threads"].as_u64().expect("a number");
             assert!(threads >= 5, "{answer:#}");
             looks += 1;
@@ -164,6 +166,59 @@ fn nobody_is_disturbed() {
         assert_eq!(seen.code, 0, "{seen:?}");
         println!("{}: {looks} looks, {}", mpi.name, seen.stdout);
         assert!(looks > 0, "{seen:?}");
+    }
+}
+
+/// Lets all ranks but 1 be recorded.
+const BUT_ONE: &str = r#"#!/bin/sh
+case "$OMPI_COMM_WORLD_RANK$PMI_RANK" in
+1) unset LD_PRELOAD ;;
+esac
+exec "$@"
+"#;
+
+/// Where ranks are, and beside it what their records say of it, whose verdict it then is: also where only some are recorded, and
+/// with spools that lie elsewhere.
+#[test]
+fn recorded_ranks_and_others_are_one_answer() {
+    for mpi in mpis!() {
+        for is_whole in [true, false] {
+            let place = place();
+            let (script, storage) = (place.path().join("but-one"), place.path().join("storage"));
+            fs::write(&script, BUT_ONE).expect("a script");
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its mode");
+            fs::create_dir(&storage).expect("a directory");
+            let app = build::app(mpi, "hang/messages");
+            let job = match is_whole {
+                true => Job::new(mpi, 2, app, Form::Preload, place.path()),
+                false => Job::new(mpi, 2, script, Form::Preload, place.path())
+                    .args([app])
+                    .env("LAPSCOPE_SPOOL_DIR", &storage),
+            };
+            let run = job.run_directory();
+            let mut watched = Watched::start(&job.args(["both_receive"]));
+            watched.until_here(2).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
+            std::thread::sleep(Duration::from_millis(500));
+            let page = place.path().join("page.html");
+            let more = ["--html", page.to_str().expect("a name")];
+            let answer = watched.stacks("0.3", &more).unwrap_or_else(|error| panic!("{error}"));
+            lapscope_fixture::documented::check(&answer.to_string());
+            for rank in [0, 1] {
+                check(&answer, &expect(rank, "in_mpi", "MPI_Recv", "both_receive"));
+                let found = &answer["ranks"][rank as usize];
+                assert_eq!(found["is_recorded"], is_whole || rank == 0, "{found:#}");
+            }
+            let recorded = answer["recorded"].as_array().expect("recorded");
+            assert_eq!(recorded.len(), 1, "{answer:#}");
+            assert_eq!(recorded[0]["run"], run.to_str().expect("a name"), "{answer:#}");
+            let verdict = &recorded[0]["verdict"];
+            println!("{} whole {is_whole}: {verdict:#}", mpi.name);
+            let is_deadlock = verdict["kind"] == "deadlock" && verdict["certain"] == true;
+            assert_eq!(is_deadlock, is_whole, "{verdict:#}");
+            let page = fs::read_to_string(page).expect("a page");
+            assert!(page.contains("Verdict") && page.contains("Call paths"), "{page}");
+            assert!(page.contains("both_receive messages.c:"), "{page}");
+        }
     }
 }
 

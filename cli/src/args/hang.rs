@@ -22,6 +22,7 @@ Examples:
   lapscope hang --launch 'ssh node7' --launch 'ssh node8'
                                         with what only these nodes can see
   lapscope hang --command heat          of a job that was started without lapscope: where each rank is
+  lapscope hang --job 4711              the same of a job of Slurm, on all of its nodes
   lapscope hang --pending runs/a        of a run that hung or crashed: each request and call that had not ended
   lapscope hang --format json | jq -r .verdict.sentence")]
 pub struct HangArgs {
@@ -30,16 +31,24 @@ pub struct HangArgs {
 
     /// Processes of a job that nobody records, by number: their stacks are read from outside
     #[arg(long, value_name = "PID", value_delimiter = ',', num_args = 1..,
-          conflicts_with_all = ["run", "pending", "html", "launch"])]
+          conflicts_with_all = ["run", "pending", "launch"])]
     pub pid: Vec<i64>,
 
-    /// The same for all ranks on this machine that run this program or script
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["run", "pending", "html", "launch", "pid"])]
+    /// The same for all ranks that run this program or script, on this machine or on --hosts
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["run", "pending", "pid"])]
     pub command: Option<String>,
 
-    /// The same for those of a job of Slurm
-    #[arg(long, value_name = "JOB_ID", conflicts_with_all = ["run", "pending", "html", "launch", "pid", "command"])]
+    /// The same for those of a job of Slurm, on all of its nodes: by srun, or else by ssh
+    #[arg(long, value_name = "JOB_ID", conflicts_with_all = ["run", "pending", "pid", "command"])]
     pub job: Option<String>,
+
+    /// Look from these hosts, by ssh, with --command; with --job from these of its nodes
+    #[arg(long, value_name = "HOST", value_parser = host_list, conflicts_with_all = ["run", "pending", "pid", "launch"])]
+    pub hosts: Option<HostList>,
+
+    /// What a node may take to answer, in seconds; then the others count
+    #[arg(long, value_name = "S", default_value = "20", value_parser = units::seconds)]
+    pub patience: u32,
 
     /// Between the two looks, in seconds
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = units::interval)]
@@ -69,10 +78,36 @@ pub struct HangArgs {
     #[arg(long, value_name = "LAUNCHER")]
     pub launch: Vec<String>,
 
+    /// What is started on a node for --job, --hosts and --launch: prints what it sees for another lapscope; what it sees of a
+    /// recorded run it writes into this directory of the run directory
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub part: Option<String>,
+
     /// Where what --launch starts writes what it sees
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     pub gather: Option<PathBuf>,
 
     #[command(flatten)]
     pub ranked: ListedArgs,
+}
+
+/// Names of hosts, with commas or blanks between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostList(pub Vec<String>);
+
+fn host_list(text: &str) -> Result<HostList, String> {
+    let split = |letter: char| letter == ',' || letter.is_whitespace();
+    let mut hosts: Vec<String> = Vec::new();
+    for host in text.split(split).filter(|host| !host.is_empty()) {
+        if host.starts_with('-') {
+            return Err(format!("{host} is no name of a host"));
+        }
+        if !hosts.iter().any(|known| known == host) {
+            hosts.push(host.to_owned());
+        }
+    }
+    match hosts.is_empty() {
+        true => Err("expected names of hosts, as node7,node8".to_owned()),
+        false => Ok(HostList(hosts)),
+    }
 }

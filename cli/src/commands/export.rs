@@ -23,14 +23,15 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
 use lapscope_data::text::visible::Form;
-use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, SimulatorUnit};
 use lapscope_measure::loggps::LogGps;
 use lapscope_measure::reference::ends;
+use lapscope_predict::goal::SimulatorUnit;
 use lapscope_predict::goal::{self, Written};
 use lapscope_report::calibration::{self, Calibration, Circumstances};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_show::format::warn_of_data;
 use lapscope_show::output;
+use lapscope_show::render::simulators::{dimemas, loggopsim, simgrid, Exported};
 use lapscope_trace::{Locality, Trace};
 
 /// # Errors

@@ -3,26 +3,24 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{bail, Result};
+use anyhow::Result;
 use serde::Serialize;
 
-use super::{hint_at_newer, html as pages, pending};
+use super::{diagnosis_of, hint_at_newer, html as pages, pending, stacks};
 use crate::args::{usage_error, HangArgs};
-use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
 use lapscope_data::secrets::hide_in_command;
 use lapscope_data::state::{before_init, Loaded};
-use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_data::JSON_VERSION;
 use lapscope_launch::gather::{self, look_twice};
-use lapscope_show::format::{self, warn, Document};
+use lapscope_show::format::{self, Document};
 use lapscope_show::html;
 use lapscope_show::render;
-use lapscope_watch::hang::{diagnose, Diagnosis};
-use lapscope_watch::stacks::{self, Processes, StackDiagnosis, Wanted};
+use lapscope_watch::hang::Diagnosis;
+use lapscope_watch::stacks::Wanted;
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]
@@ -48,7 +46,10 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
         usage_error("tables and --ranks belong to lapscope hang --pending");
     }
     if let Some(wanted) = wanted(args) {
-        return run_from_outside(args, &wanted);
+        return stacks::run(args, &wanted);
+    }
+    if args.hosts.is_some() {
+        usage_error("--hosts belongs to --command or --job: of a recorded run --launch looks from other nodes");
     }
     let root = find_run(args.run.as_deref()).map_err(not_there)?;
     hint_at_newer(args.run.as_deref());
@@ -59,13 +60,11 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
         gather::gather(place, &root, args.interval)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (before, after) = match args.launch.is_empty() {
+    let looks = match args.launch.is_empty() {
         true => look_twice(&root, args.interval)?,
         false => gather::look_from_nodes(&root, args.interval, &args.launch)?,
     };
-    let mut symbols = Symbols::new(after.modules.clone());
-    let diagnosis = diagnose(&before, &after, &mut symbols);
-    warn(&module_problems(symbols.troubles()));
+    let diagnosis = diagnosis_of(&looks);
     let run = root.to_string_lossy().into_owned();
     let listed = args.ranked.listed.clone();
     let mut answer = HangOutput { json_version: JSON_VERSION, run, diagnosis, listed };
@@ -76,62 +75,12 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Stacks of processes that nobody records.
-#[derive(Serialize)]
-struct StackOutput {
-    json_version: u32,
-    #[serde(flatten)]
-    found: StackDiagnosis,
-    #[serde(skip)]
-    listed: Option<RankList>,
-}
-
 fn wanted(args: &HangArgs) -> Option<Wanted> {
     match (args.pid.is_empty(), &args.command, &args.job) {
         (false, ..) => Some(Wanted::Pids(args.pid.clone())),
         (_, Some(name), _) => Some(Wanted::Command(name.clone())),
         (_, _, Some(job)) => Some(Wanted::Job(job.clone())),
         _ => None,
-    }
-}
-
-fn run_from_outside(args: &HangArgs, wanted: &Wanted) -> Result<ExitCode> {
-    let processes = Processes::find(wanted);
-    if processes.found.is_empty() {
-        bail!("{}", nobody(wanted, &processes));
-    }
-    let found = stacks::diagnose(&processes, args.interval);
-    let listed = args.ranked.listed.clone();
-    format::print(&mut StackOutput { json_version: JSON_VERSION, found, listed }, args.format)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn nobody(wanted: &Wanted, processes: &Processes) -> String {
-    let what = match wanted {
-        Wanted::Pids(pids) => {
-            let pids: Vec<String> = pids.iter().map(i64::to_string).collect();
-            format!("there is no process {} on this machine that may be looked at", pids.join(", "))
-        }
-        Wanted::Command(name) => {
-            format!("no rank of an MPI job on this machine runs {name}: name the program's file, or its processes by --pid")
-        }
-        Wanted::Job(job) => format!("no rank of job {job} is on this machine: ask on its nodes"),
-    };
-    match processes.forbidden {
-        0 => what,
-        count => {
-            format!("{what}; {count} processes are of other users: ask as their user, or as root")
-        }
-    }
-}
-
-impl Document for StackOutput {
-    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::stacks::write(out, &self.found, self.listed.as_ref(), style)?)
-    }
-
-    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        format::write_json(self, out)
     }
 }
 

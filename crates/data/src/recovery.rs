@@ -26,7 +26,7 @@ use crate::db::{self, DbError, FileKey};
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
 
-pub use claim::Claim;
+pub use claim::{run_of, Claim};
 pub use pointer::Pointer;
 
 /// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.

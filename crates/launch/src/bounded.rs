@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 /// What most of them may take: an MPI on a loaded parallel file system loads for seconds.
 pub const LIMIT: Duration = Duration::from_secs(10);
 const LOOKS: Duration = Duration::from_millis(5);
+/// What a late one may take to end by itself: srun ends its step.
+const LAST_BREATH: Duration = Duration::from_millis(300);
+/// Bytes of what most of them say.
+const MOST_SAID: u64 = 1 << 20;
 
 pub struct ProgramOutput {
     pub output: String,
@@ -43,33 +47,47 @@ impl ProgramOutput {
 
 /// What `command` says within `limit`; it and what it has started are then killed. `None`: it cannot be started.
 pub fn ask(command: &mut Command, limit: Duration) -> Option<ProgramOutput> {
+    ask_for(command, limit, MOST_SAID).ok()
+}
+
+/// As [`ask`], up to so many bytes of each.
+///
+/// # Errors
+/// It cannot be started.
+pub fn ask_for(command: &mut Command, limit: Duration, most: u64) -> io::Result<ProgramOutput> {
     // Files in memory, not pipes: nobody waits for a process that holds its end of one.
     let (mut output, mut error) = (room()?, room()?);
     command.stdin(Stdio::null());
-    command.stdout(output.try_clone().ok()?).stderr(error.try_clone().ok()?);
+    command.stdout(output.try_clone()?).stderr(error.try_clone()?);
     command.env_remove("LD_PRELOAD"); // a preloaded recorder would record what is asked
-    let mut child = command.process_group(0).spawn().ok()?;
+    let mut child = command.process_group(0).spawn()?;
+    let group = i32::try_from(child.id()).map_err(io::Error::other)?;
     let begin = Instant::now();
     let mut was_late = false;
     let status = loop {
-        match child.try_wait().ok()? {
+        match child.try_wait()? {
             Some(status) => break status,
             None if begin.elapsed() < limit => std::thread::sleep(LOOKS),
-            None => {
+            None if !was_late => {
                 was_late = true;
+                // SAFETY: the group of a child that has not been waited for.
+                unsafe { libc::kill(-group, libc::SIGTERM) };
+            }
+            None if begin.elapsed() < limit + LAST_BREATH => std::thread::sleep(LOOKS),
+            None => {
                 let _ = child.kill();
-                break child.wait().ok()?;
+                break child.wait()?;
             }
         }
     };
-    let group = i32::try_from(child.id()).ok()?;
     // SAFETY: the group that was made for it. A zombie held the number until now, its group does as long as it has members.
     unsafe { libc::kill(-group, libc::SIGKILL) };
-    Some(ProgramOutput { output: text(&mut output), error: text(&mut error), status, was_late })
+    let (output, error) = (text(&mut output, most), text(&mut error, MOST_SAID));
+    Ok(ProgramOutput { output, error, status, was_late })
 }
 
 /// Where what they say goes: memory, as disks may be full; a file where the kernel is older than 3.17.
-fn room() -> Option<File> {
+fn room() -> io::Result<File> {
     // SAFETY: a name with an end; what it returns is ours. By its number: glibc has a function for it since 2.27 only.
     let descriptor = unsafe {
         let (name, flags) = (c"lapscope-asked".as_ptr(), libc::MFD_CLOEXEC);
@@ -78,15 +96,15 @@ fn room() -> Option<File> {
     match c_int::try_from(descriptor) {
         // SAFETY: it is open, and nobody else's.
         Ok(descriptor) if descriptor >= 0 => {
-            Some(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+            Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
         }
-        _ => tempfile::tempfile().ok(),
+        _ => tempfile::tempfile(),
     }
 }
 
-fn text(file: &mut File) -> String {
+fn text(file: &mut File, most: u64) -> String {
     let mut bytes = Vec::new();
-    let _ = file.rewind().and_then(|()| file.take(1 << 20).read_to_end(&mut bytes));
+    let _ = file.rewind().and_then(|()| file.take(most).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -1,4 +1,5 @@
-//! Two looks at a job whose spools are on several nodes: `lapscope hang --launch`, and what it starts there, `--gather`.
+//! Two looks at a job whose spools are on several nodes: `lapscope hang --launch`, and what it starts there, `--gather`; what
+//! [`crate::nodes`] starts for the stacks of a job puts its looks there, too.
 //!
 //! Each node's process writes what it sees, whole or not at all, into a directory of the run directory, which all nodes share. Whoever
 //! has started them puts the parts together.
@@ -6,8 +7,9 @@
 //! Nothing listens on a port, and nothing but the run directory has to be shared. A launcher that fails, or does not
 //! end, is named with what it said, and the diagnosis is made of the rest.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,8 +17,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
-use tempfile::TempDir;
-
 use lapscope_data::files::read_short;
 use lapscope_data::say;
 use lapscope_data::state::{Condition, JobState, Observer, RankState};
@@ -66,12 +66,28 @@ pub fn look_from_nodes(root: &Path, interval: Duration, launchers: &[String]) ->
             say!("{error:#}");
         }
     }
-    let (mut before, mut after): (Vec<_>, Vec<_>) = read_parts(&place)?.into_iter().unzip();
-    let (first, second) = own?;
-    before.push(first);
-    after.push(second);
+    merge(&root, own?, place.path())
+}
+
+/// Looks from here, and what others have put into `place`, a directory of the run directory that is then removed. `None`: nobody
+/// was asked to.
+///
+/// # Errors
+/// As [`look_from_nodes`].
+pub fn look_with_parts(root: &Path, interval: Duration, place: Option<&str>) -> Result<Looks> {
+    let place = place.map(|name| root.join(name)).filter(|place| place.is_dir());
+    let Some(place) = place else { return look_twice(root, interval) };
+    let merged = looks(Observer::open(root)?, interval).and_then(|own| merge(root, own, &place));
+    let _ = fs::remove_dir_all(&place);
+    merged
+}
+
+fn merge(root: &Path, own: Looks, place: &Path) -> Result<Looks> {
+    let (mut before, mut after): (Vec<_>, Vec<_>) = read_parts(place)?.into_iter().unzip();
+    before.push(own.0);
+    after.push(own.1);
     let (before, after) = (JobState::merge(before), JobState::merge(after));
-    check(&root, &after)?;
+    check(root, &after)?;
     Ok((before, after))
 }
 
@@ -107,10 +123,6 @@ struct Launched {
 
 impl Launched {
     fn start(launcher: &str, root: &Path, interval: Duration, place: &Path) -> Result<Launched> {
-        let words = shlex::split(launcher).filter(|words| !words.is_empty());
-        let Some(words) = words else {
-            bail!("--launch '{launcher}': no command, or a quote that does not end; as: --launch 'ssh node7'")
-        };
         let own = std::env::current_exe().context("where this lapscope is cannot be found out")?;
         let interval = interval.as_secs_f64().to_string();
         let further = [
@@ -122,16 +134,8 @@ impl Launched {
         ]
         .map(|word| word.as_os_str().to_owned());
         let further = further.into_iter().chain([interval.into(), root.as_os_str().to_owned()]);
-        let name = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy();
-        let by_shell = BY_SHELL.contains(&&*name);
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        for word in further {
-            match by_shell {
-                true => command.arg(shell::quote(Path::new(&word))),
-                false => command.arg(word),
-            };
-        }
+        let mut command = command_by(launcher, further)?;
+        let program = command.get_program().to_string_lossy().into_owned();
         let number = fs::read_dir(place).map_or(0, Iterator::count);
         let said = place.join(format!("said-{number}"));
         let output = fs::File::create(&said).with_context(|| said.display().to_string())?;
@@ -142,7 +146,7 @@ impl Launched {
             .stderr(output)
             .process_group(0)
             .spawn()
-            .with_context(|| format!("--launch '{launcher}': {} cannot be started", words[0]))?;
+            .with_context(|| format!("--launch '{launcher}': {program} cannot be started"))?;
         Ok(Launched { line: launcher.to_owned(), child, said })
     }
 
@@ -196,10 +200,35 @@ impl Launched {
     }
 }
 
-fn read_parts(place: &TempDir) -> Result<Vec<Looks>> {
+/// The command that a launcher starts elsewhere.
+///
+/// # Errors
+/// The launcher is no command.
+pub(crate) fn command_by(
+    launcher: &str,
+    further: impl IntoIterator<Item = OsString>,
+) -> Result<Command> {
+    let words = shlex::split(launcher).filter(|words| !words.is_empty());
+    let Some(words) = words else {
+        bail!("--launch '{launcher}': no command, or a quote that does not end; as: --launch 'ssh node7'")
+    };
+    let name = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy();
+    let by_shell = BY_SHELL.contains(&&*name);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    for word in further {
+        match by_shell {
+            true => command.arg(shell::quote(word)),
+            false => command.arg(word),
+        };
+    }
+    Ok(command)
+}
+
+fn read_parts(place: &Path) -> Result<Vec<Looks>> {
     let mut parts = Vec::new();
-    for entry in fs::read_dir(place).with_context(|| place.path().display().to_string())? {
-        let path = entry.with_context(|| place.path().display().to_string())?.path();
+    for entry in fs::read_dir(place).with_context(|| place.display().to_string())? {
+        let path = entry.with_context(|| place.display().to_string())?.path();
         if path.extension().is_some_and(|extension| extension == PART) {
             match read_part(&path) {
                 Ok(part) => parts.push(part),
@@ -224,6 +253,20 @@ fn read_part(path: &Path) -> Result<Looks> {
         );
     }
     ciborium::from_reader(rest).with_context(|| format!("what {host} has seen cannot be read"))
+}
+
+/// As [`gather`], into the directory of this name in the run directory; the first makes it.
+///
+/// # Errors
+/// As [`gather`].
+pub fn gather_beside(name: &str, root: &Path, interval: Duration) -> Result<()> {
+    let place = root.join(name);
+    match fs::create_dir(&place) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(error).with_context(|| format!("nothing can be written into {}", root.display()))
+        }
+        _ => gather(&place, root, interval),
+    }
 }
 
 /// What `--launch` starts on a node: writes what is seen from here into the directory `place`.

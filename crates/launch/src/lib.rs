@@ -4,6 +4,7 @@ mod bounded;
 pub mod doctor;
 pub mod gather;
 pub mod install;
+pub mod nodes;
 pub mod own_program;
 pub mod run;
 pub mod tune;

@@ -33,10 +33,9 @@ use self::sums::{BlockingNumbers, BlockingSums, OverlapNumbers, Sums};
 pub(crate) use self::walk::reference_time;
 use self::walk::Walk;
 use self::witness::Witness;
-use crate::reference::{how_to_calibrate, Description, Reference, ReferenceSource};
+use crate::reference::{Description, Reference, ReferenceSource};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
 use lapscope_data::symbols::NameFrames;
-use lapscope_data::text::plural;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
@@ -54,6 +53,9 @@ pub struct Overlap {
     pub stretch: Option<NamedStretch>,
     pub problems: Vec<Problem>,
     pub reference: ReferenceNotes,
+    /// What to know of the numbers; nobody has said it yet.
+    #[serde(skip)]
+    pub notes: Vec<OverlapNote>,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -82,7 +84,24 @@ pub struct Overlap {
 pub struct ReferenceNotes {
     #[serde(flatten)]
     pub description: Description,
+    /// Empty until somebody writes them.
     pub notes: Vec<String>,
+}
+
+/// What limits the numbers of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverlapNote {
+    NoReferenceTimes,
+    /// So many requests have no reference time.
+    FewReferenceTimes {
+        without: u64,
+        transfers: u64,
+    },
+    /// So many ranks kept sums alone from some point on, the first of them for this.
+    SummedUp {
+        why: Full,
+        ranks: u64,
+    },
 }
 
 /// All requests.
@@ -187,16 +206,16 @@ impl Overlap {
             .filter(|((kind, _), _)| *kind == Kind::Generalized)
             .map(|(_, sums)| sums.requests)
             .sum();
-        let mut notes = reference_notes(reference, &totals, generalized);
-        notes.extend(summary_note(trace));
+        let few = reference_note(reference, &totals, generalized);
+        let notes = few.into_iter().chain(summary_note(trace)).collect();
         let sampled = Sampled::estimate(&measured.slots);
-        notes.extend(sampled.as_ref().and_then(Sampled::sentence));
         Overlap {
             json_version: JSON_VERSION,
             run: run.to_owned(),
             stretch: None,
             problems: Vec::new(),
-            reference: ReferenceNotes { description: reference.describe(), notes },
+            reference: ReferenceNotes { description: reference.describe(), notes: Vec::new() },
+            notes,
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {
@@ -225,38 +244,20 @@ impl Overlap {
 }
 
 /// Sums that stand for requests have no partners.
-fn summary_note(trace: &Trace) -> Option<String> {
+fn summary_note(trace: &Trace) -> Option<OverlapNote> {
     let full: Vec<Full> = trace.ranks.iter().filter_map(|rank| rank.info().summarized).collect();
-    full.first().map(|first| {
-        let summarized = full.len() as u64;
-        let what = match first {
-            Full::MaxMb => "these numbers are of what has records: all up to there, and slots of time drawn at random behind it",
-            Full::Disk | Full::FileSize => "what came after that is not in these numbers",
-            Full::Asked => "there are no requests to tell of",
-        };
-        format!("{} on {summarized} rank{}: {what}", first.sentence(), plural(summarized))
-    })
+    full.first().map(|&why| OverlapNote::SummedUp { why, ranks: full.len() as u64 })
 }
 
 /// `generalized`: so many requests transfer nothing.
-fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Vec<String> {
-    let mut notes = Vec::new();
+fn reference_note(reference: &Reference, totals: &Sums, generalized: u64) -> Option<OverlapNote> {
     let transfers = totals.requests - generalized;
     let without = transfers.saturating_sub(totals.measured);
     if transfers == 0 && generalized > 0 {
-        return notes;
+        None
+    } else if reference.source == ReferenceSource::None || reference.is_empty() {
+        Some(OverlapNote::NoReferenceTimes)
+    } else {
+        (without * 20 > transfers).then_some(OverlapNote::FewReferenceTimes { without, transfers })
     }
-    if reference.source == ReferenceSource::None || reference.is_empty() {
-        notes.push(format!(
-            "not enough data for reference times: overlap is not known; measure them with: {}",
-            how_to_calibrate(reference.refused.as_ref())
-        ));
-    } else if without * 20 > transfers {
-        notes.push(format!(
-            "{without} of {transfers} requests have no reference time (their size or path was not measured, or their end is \
-             not known); measure more with: {}",
-            how_to_calibrate(reference.refused.as_ref())
-        ));
-    }
-    notes
 }

@@ -101,19 +101,6 @@ pub struct RefusedCalibration {
     pub processor_share: f64,
 }
 
-/// What measures reference times.
-pub const CALIBRATE: &str = "lapscope calibrate -- <launch line>";
-
-/// [`CALIBRATE`], for the end of a sentence; after one that was refused with what has to be otherwise.
-pub fn how_to_calibrate(refused: Option<&RefusedCalibration>) -> String {
-    match refused {
-        None => CALIBRATE.to_owned(),
-        Some(_) => format!(
-            "{CALIBRATE} once more, with a processor for each rank and nothing else running, as the last calibration was refused"
-        ),
-    }
-}
-
 /// A time and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::calibration::MeasuredProgress;
 use lapscope_advise::advice::Advice;
 use lapscope_advise::insight::{find_insights, Insight};
+use lapscope_advise::standstill_in_words::not_known;
 use lapscope_advise::summary::{exposed, Summary};
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
@@ -256,7 +257,7 @@ impl Report {
             unexpected: detail.unexpected,
             bounds: detail.bounds,
             relies_on_buffering: detail.buffering.relies,
-            buffering_not_known: detail.buffering.not_known,
+            buffering_not_known: detail.buffering.not_known.as_ref().map(not_known),
             is_too_large_to_replay: detail.is_too_large_to_replay,
             progress: detail.progress,
             profile: detail.profile,

@@ -25,6 +25,7 @@ pub mod report;
 pub mod requests;
 pub mod scaling;
 pub mod settings;
+pub mod simulators;
 pub mod sites;
 pub mod stacks;
 pub mod stretch;

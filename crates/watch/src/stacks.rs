@@ -5,6 +5,7 @@
 mod arguments;
 mod callee;
 mod maps;
+mod merge;
 mod place;
 mod processes;
 mod python;
@@ -18,12 +19,12 @@ use std::fs;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::model::Nanos;
+use lapscope_data::store::host_name;
 use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
 
 pub use arguments::Arguments;
+pub use merge::{merge, HostLook, RecordedRun, StackDiagnosis, UnseenHost};
 pub use place::{Doing, RankStack};
 pub use processes::{Process, Processes, Wanted};
 pub use tree::Branch;
@@ -31,24 +32,6 @@ pub use tree::Branch;
 use place::{choose, StackLook, ThreadSeen};
 use stop::ThreadCopy;
 use unwind::{CodeFiles, Native, ProcessCode};
-
-/// Where all ranks are. Keys are documented in `docs/json.md`.
-#[derive(Debug, Clone, Serialize)]
-pub struct StackDiagnosis {
-    /// Between the two looks.
-    pub observed_ns: Nanos,
-    /// What it comes to, in a sentence.
-    pub sentence: String,
-    /// From `main` inwards, branches with fewest ranks first.
-    pub tree: Vec<Branch>,
-    pub ranks: Vec<RankStack>,
-    /// The longest that a thread was stopped for; 0: none was.
-    pub held_ns: Nanos,
-    /// Ranks that belong to the job and were not found here; empty: all are here, or nobody says how many there are.
-    pub elsewhere: Vec<Rank>,
-    /// What else is to be known, as sentences.
-    pub notes: Vec<String>,
-}
 
 /// What is kept from process to process: files that are mapped everywhere are read once.
 #[derive(Default)]
@@ -151,8 +134,8 @@ fn is_of_32_bits(pid: i64) -> bool {
     executable.and_then(|mut it| it.read_exact(&mut begin)).is_ok() && begin[CLASS] == 1
 }
 
-/// Looks at processes twice.
-pub fn diagnose(processes: &Processes, interval: Duration) -> StackDiagnosis {
+/// Looks at processes of this host twice.
+pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     let mut reader = Reader::default();
     let mut look_at_all = || -> Vec<StackLook> {
         processes.found.iter().map(|process| reader.look(process)).collect()
@@ -161,26 +144,20 @@ pub fn diagnose(processes: &Processes, interval: Duration) -> StackDiagnosis {
     let begun = Instant::now();
     std::thread::sleep(interval);
     let second = look_at_all();
-    let observed = Nanos(i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX));
+    let nanos = |time: Duration| Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+    let observed = nanos(begun.elapsed());
     let held = first.iter().chain(&second).map(|look| look.held).max().unwrap_or_default();
     let ranks: Vec<RankStack> =
         first.iter().zip(&second).map(|(before, after)| choose(before, after)).collect();
-    StackDiagnosis {
+    let notes = notes(processes, &ranks, &second);
+    HostLook {
+        host: host_name(),
         observed_ns: observed,
-        sentence: place::sentence(&ranks),
-        tree: tree::merge(&ranks),
-        held_ns: Nanos(i64::try_from(held.as_nanos()).unwrap_or(i64::MAX)),
-        elsewhere: elsewhere(&ranks),
-        notes: notes(processes, &ranks, &second),
+        held_ns: nanos(held),
         ranks,
+        forbidden: processes.forbidden,
+        notes,
     }
-}
-
-fn elsewhere(ranks: &[RankStack]) -> Vec<Rank> {
-    let size = ranks.iter().filter_map(|rank| rank.size).max().unwrap_or(0);
-    let is_here =
-        |number: i64| ranks.iter().any(|it| it.rank.is_some_and(|rank| rank.number == number));
-    (0..size as i64).filter(|&number| !is_here(number)).map(Rank::of_first_world).collect()
 }
 
 fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec<String> {
@@ -208,13 +185,6 @@ fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec
     for (problem, pids) in by_problem {
         let processes = if pids.len() == 1 { "process" } else { "processes" };
         notes.push(format!("{processes} {}: {problem}", pids.join(", ")));
-    }
-    let recorded = ranks.iter().filter(|rank| rank.is_recorded).count();
-    if recorded > 0 {
-        notes.push(format!(
-            "{recorded} of these ranks {} recorded: lapscope hang with the run directory knows for whom they wait",
-            if recorded == 1 { "is" } else { "are" }
-        ));
     }
     notes
 }

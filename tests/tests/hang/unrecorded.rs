@@ -55,7 +55,7 @@ fn check_hanging(mpi: &Mpi, program: &Hanging, binary: PathBuf) -> Result<(), St
     let named = |text: String| format!("{}: {text}", program.name);
     watched.until_here(program.ranks).map_err(named)?;
     thread::sleep(SETTLES);
-    let answer = watched.stacks(INTERVAL).map_err(named)?;
+    let answer = watched.stacks(INTERVAL, &[]).map_err(named)?;
     let found = answer["ranks"].as_array().into_iter().flatten();
     let own: Vec<&Value> =
         found.filter(|it| it["command"].as_str().is_some_and(|it| it.starts_with(&file))).collect();
@@ -85,7 +85,7 @@ fn check_slow(mpi: &Mpi, program: &Slow, binary: PathBuf, seconds: f64) -> Resul
     watched.until_here(program.ranks).map_err(named)?;
     let mut looks = 0;
     while !watched.is_over() {
-        match watched.stacks(INTERVAL) {
+        match watched.stacks(INTERVAL, &[]) {
             Ok(answer) if claims(&answer) => {
                 return Err(named(format!("is only slow\n{answer:#}")));
             }

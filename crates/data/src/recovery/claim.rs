@@ -1,9 +1,10 @@
 //! Whose a run directory is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::db::link_out;
+use crate::db::{link_out, with_siblings};
 use crate::files::read_short;
+use crate::store;
 
 /// Whose a run directory is, as its ranks have written into the file `job`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,4 +28,22 @@ impl Claim {
         let (job, launch) = text.split_once('\n').unwrap_or((&text, ""));
         Some(Claim { job: job.to_owned(), launch: launch.to_owned() })
     }
+}
+
+/// The run directory that a spool is of. `named`: what `LAPSCOPE_DIR` says to its rank, where spools may lie elsewhere. `None`: it is
+/// not known.
+pub fn run_of(spool: &Path, named: &Path) -> Option<PathBuf> {
+    let own = spool.parent()?;
+    if Claim::read(own).is_some() {
+        return Some(own.into());
+    }
+    let owner = store::owner(spool).ok()?;
+    let wanted = Claim { job: owner.job, launch: owner.launch };
+    let is_of = |directory: &PathBuf| Claim::read(directory).as_ref() == Some(&wanted);
+    if let Some(directory) = with_siblings(named).find(is_of) {
+        return Some(directory);
+    }
+    // the name of the job is part of its name
+    let beside = std::fs::read_dir(named.parent()?).ok()?.flatten().map(|entry| entry.path());
+    beside.filter(|path| path.is_dir()).find(is_of)
 }

@@ -103,7 +103,8 @@ fn ends_by_itself(name: &str, arguments: &[u64]) -> bool {
     let given = |place: usize| arguments.get(place).copied().unwrap_or_default();
     let is_not_negative = |milliseconds: u64| milliseconds as i32 >= 0;
     match name {
-        "nanosleep" | "clock_nanosleep" => true,
+        // what goes on is nearly always a sleep that a signal or a tracer has interrupted
+        "nanosleep" | "clock_nanosleep" | "restart_syscall" => true,
         "poll" => is_not_negative(given(2)),
         "epoll_wait" | "epoll_pwait" => is_not_negative(given(3)),
         "ppoll" => given(2) != 0,
@@ -125,6 +126,7 @@ fn name_of(number: i64) -> Option<&'static str> {
         SYS_pselect6 "pselect6",
         SYS_epoll_pwait "epoll_pwait",
         SYS_nanosleep "nanosleep",
+        SYS_restart_syscall "restart_syscall",
         SYS_clock_nanosleep "clock_nanosleep",
         SYS_read "read",
         SYS_pread64 "pread64",
@@ -192,6 +194,7 @@ mod tests {
         assert!(!ends("poll", "7 0x0 0x0 0xffffffff 0x0 0x0 0x0 0x7ffd 0x7f"));
         assert!(ends("select", "23 0x5 0x7f 0x0 0x0 0x7ffd 0x0 0x7ffd 0x7f"));
         assert!(!ends("select", "23 0x5 0x7f 0x0 0x0 0x0 0x0 0x7ffd 0x7f"));
+        assert!(ends("restart_syscall", "219 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f"));
         assert!(!ends("futex", "202 0x7f 0x80 0x0 0x0 0x0 0x0 0x7ffd 0x7f"));
         assert_eq!(parse_call("running"), None);
         assert_eq!(parse_call("-1 0x7ffd 0x7f"), None);

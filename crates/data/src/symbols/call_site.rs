@@ -12,9 +12,9 @@ use object::{Object, ObjectSection};
 
 use super::elf::with_object;
 
-type Section = gimli::EndianArcSlice<RunTimeEndian>;
-type Unit = gimli::Unit<Section>;
-type Die<'a> = DebuggingInformationEntry<'a, 'a, Section>;
+type SectionBytes = gimli::EndianArcSlice<RunTimeEndian>;
+type Unit = gimli::Unit<SectionBytes>;
+type Die<'a> = DebuggingInformationEntry<'a, 'a, SectionBytes>;
 
 /// Larger debug information is not read for this.
 const MOST_BYTES: u64 = 256 << 20;
@@ -29,7 +29,7 @@ pub enum Passed {
 
 /// The calls of a module.
 pub(super) struct CallSites {
-    dwarf: gimli::Dwarf<Section>,
+    dwarf: gimli::Dwarf<SectionBytes>,
     /// Those that were asked for, by the address that they return to.
     known: HashMap<u64, Option<CallSite>>,
 }
@@ -38,7 +38,7 @@ pub(super) struct CallSites {
 struct CallSite {
     callee: String,
     /// By the registers that they are passed in.
-    parameters: Vec<(u16, Expression<Section>)>,
+    parameters: Vec<(u16, Expression<SectionBytes>)>,
     encoding: gimli::Encoding,
 }
 
@@ -53,10 +53,10 @@ impl CallSites {
                 true => RunTimeEndian::Little,
                 false => RunTimeEndian::Big,
             };
-            let section = |id: gimli::SectionId| -> Result<Section, gimli::Error> {
+            let section = |id: gimli::SectionId| -> Result<SectionBytes, gimli::Error> {
                 let section = object.section_by_name(id.name());
                 let bytes = section.and_then(|it| it.uncompressed_data().ok()).unwrap_or_default();
-                Ok(Section::new(Arc::from(&*bytes), endian))
+                Ok(SectionBytes::new(Arc::from(&*bytes), endian))
             };
             let dwarf = gimli::Dwarf::load(section).ok()?;
             Some(CallSites { dwarf, known: HashMap::new() })
@@ -84,7 +84,7 @@ impl CallSites {
 }
 
 /// The call that returns to an address.
-fn find(dwarf: &gimli::Dwarf<Section>, address: u64) -> Option<CallSite> {
+fn find(dwarf: &gimli::Dwarf<SectionBytes>, address: u64) -> Option<CallSite> {
     let mut units = dwarf.units();
     while let Some(header) = units.next().ok()? {
         let unit = dwarf.unit(header).ok()?;
@@ -100,7 +100,7 @@ fn find(dwarf: &gimli::Dwarf<Section>, address: u64) -> Option<CallSite> {
     None
 }
 
-fn find_in(dwarf: &gimli::Dwarf<Section>, unit: &Unit, address: u64) -> Option<CallSite> {
+fn find_in(dwarf: &gimli::Dwarf<SectionBytes>, unit: &Unit, address: u64) -> Option<CallSite> {
     const SITES: [DwTag; 2] = [gimli::DW_TAG_call_site, gimli::DW_TAG_GNU_call_site];
     let returns_to = |site: &Die<'_>| {
         let value = either(site, gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc)?;
@@ -123,7 +123,7 @@ fn find_in(dwarf: &gimli::Dwarf<Section>, unit: &Unit, address: u64) -> Option<C
     None
 }
 
-fn callee(dwarf: &gimli::Dwarf<Section>, unit: &Unit, site: &Die<'_>) -> Option<String> {
+fn callee(dwarf: &gimli::Dwarf<SectionBytes>, unit: &Unit, site: &Die<'_>) -> Option<String> {
     let origin = either(site, gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin)?;
     let AttributeValue::UnitRef(offset) = origin else { return None };
     let name = unit.entry(offset).ok()?.attr_value(gimli::DW_AT_name).ok()??;
@@ -136,11 +136,11 @@ fn either(
     entry: &Die<'_>,
     name: gimli::DwAt,
     earlier: gimli::DwAt,
-) -> Option<AttributeValue<Section>> {
+) -> Option<AttributeValue<SectionBytes>> {
     entry.attr_value(name).ok()?.or(entry.attr_value(earlier).ok()?)
 }
 
-fn parameter(unit: &Unit, entry: &Die<'_>) -> Option<(u16, Expression<Section>)> {
+fn parameter(unit: &Unit, entry: &Die<'_>) -> Option<(u16, Expression<SectionBytes>)> {
     let location = entry.attr_value(gimli::DW_AT_location).ok()??.exprloc_value()?;
     let Operation::Register { register: passed_in } =
         location.operations(unit.encoding()).next().ok()??
@@ -152,7 +152,7 @@ fn parameter(unit: &Unit, entry: &Die<'_>) -> Option<(u16, Expression<Section>)>
 }
 
 fn evaluate(
-    expression: Expression<Section>,
+    expression: Expression<SectionBytes>,
     encoding: gimli::Encoding,
     register: &dyn Fn(u16) -> Option<u64>,
 ) -> Option<Passed> {

@@ -1,11 +1,11 @@
 //! A frame's name, long and short.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{is_mpi_library, is_python_interpreter, is_python_layer};
 
 /// One frame by name. An address inside inlined code gives several of these, innermost first.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FrameName {
     /// Demangled; `None` when no source knows it.
     pub function: Option<String>,

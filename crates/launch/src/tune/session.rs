@@ -278,7 +278,8 @@ impl<'a> Session<'a> {
         Ok((ended, began.elapsed()))
     }
 
-    fn output(&self, name: &str, kind: &str) -> PathBuf {
+    /// What a run printed: `stdout` or `stderr`.
+    pub fn output(&self, name: &str, kind: &str) -> PathBuf {
         self.directory.join(format!("{name}.{kind}"))
     }
 

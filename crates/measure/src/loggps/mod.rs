@@ -11,7 +11,6 @@
 //! Lichei and Rehm, Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks, 2007).
 
 pub mod collective;
-pub mod export;
 mod fit;
 mod line;
 mod read;

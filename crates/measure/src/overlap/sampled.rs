@@ -18,7 +18,7 @@ use super::sums::Cause;
 /// Half the width of an interval that holds 95 % of what is normal, in standard deviations.
 const WIDTH: f64 = 1.96;
 /// With fewer slots nothing is known of how they differ.
-const FEWEST: usize = 5;
+pub const FEWEST_SLOTS: usize = 5;
 
 /// A slot of the wall clock and the stage in which a rank recorded it: with probability 4^-stage.
 pub(super) type SlotKey = (i64, u32);
@@ -74,49 +74,6 @@ impl Sampled {
     }
 }
 
-impl Sampled {
-    /// What it comes to: "of the whole run ...".
-    pub(super) fn sentence(&self) -> Option<String> {
-        if self.slots < FEWEST {
-            return Some(format!(
-                "{} slots are too few to estimate shares of the whole run from",
-                self.slots
-            ));
-        }
-        let named = [
-            (Cause::LatePartner, "late partners"),
-            (Cause::NoRemoteProgress, "no remote progress"),
-            (Cause::NoLocalProgress, "no local progress"),
-            (Cause::Transfer, "transfer"),
-            (Cause::NoProcessor, "no processor"),
-        ];
-        let said = |(cause, name): &(Cause, &str)| {
-            let share = self.exposed.get(cause).filter(|share| share.estimate > 0.0)?;
-            Some(format!("{} {name}", share.in_words()))
-        };
-        let causes: Vec<String> = named.iter().filter_map(said).collect();
-        let overlap = self.achieved_low.zip(self.achieved_high);
-        let overlap = overlap.map_or_else(String::new, |(low, high)| {
-            let overlap = format!("{:.1} to {:.1} %", 100.0 * low.low, 100.0 * high.high);
-            format!(", achieved overlap {overlap}")
-        });
-        (!causes.is_empty()).then(|| {
-            format!(
-                "of the whole run, estimated from {} slots with intervals of 95 %: exposed time is {}{overlap}",
-                self.slots,
-                causes.join(", ")
-            )
-        })
-    }
-}
-
-impl Share {
-    fn in_words(&self) -> String {
-        let [estimate, low, high] = [self.estimate, self.low, self.high].map(|it| 100.0 * it);
-        format!("{estimate:.1} % ({low:.1} to {high:.1} %)")
-    }
-}
-
 /// One unit of the sample: what its ranks' rows weigh together.
 #[derive(Debug, Clone, Copy, Default)]
 struct SampledUnit {
@@ -147,7 +104,7 @@ fn share(cells: impl Iterator<Item = (SlotKey, f64, f64)>) -> Option<Share> {
         return None;
     }
     let estimate = all_part / all_whole;
-    if units.len() < FEWEST {
+    if units.len() < FEWEST_SLOTS {
         return Some(Share { estimate, low: 0.0, high: 1.0 });
     }
     let of_unit = |unit: &SampledUnit| {

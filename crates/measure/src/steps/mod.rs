@@ -61,8 +61,8 @@ impl StepRule {
     /// From the rows of the ranks at these places.
     ///
     /// # Errors
-    /// Nothing that they do recurs in a way that is certain; as a sentence.
-    pub fn find(trace: &Trace, sample: &[usize]) -> Result<StepRule, String> {
+    /// Nothing that they do recurs in a way that is certain.
+    pub fn find(trace: &Trace, sample: &[usize]) -> Result<StepRule, NoSteps> {
         let marks = |&place: &usize| marked::steps(trace, place).len();
         // ranks that do something else than the others need not mark anything
         if sample.iter().any(|place| marks(place) >= FEWEST_MARKED) {
@@ -79,7 +79,7 @@ impl StepRule {
             (!events.list.is_empty()).then(|| candidates(&mut events))
         };
         let found: Vec<_> = sample.par_iter().filter_map(of_rank).collect();
-        choose(&found).map(StepRule::Anchor).ok_or_else(|| NONE_FOUND.to_owned())
+        choose(&found).map(StepRule::Anchor).ok_or(NoSteps::NothingRecurs)
     }
 
     /// Itself, where all of the run is known by it: calls that were only summed up, and marks that were not kept, are no sign of
@@ -87,17 +87,12 @@ impl StepRule {
     ///
     /// # Errors
     /// A part of the run is not known.
-    pub fn known_of(self, trace: &Trace) -> Result<StepRule, String> {
+    pub fn known_of(self, trace: &Trace) -> Result<StepRule, NoSteps> {
         let is_cut = trace.is_summarized();
         let is_lost = trace.ranks.iter().any(|rank| rank.info().lost_marks > 0);
         match self {
-            StepRule::Anchor(_) if is_cut => Err(format!(
-                "steps are not looked for: a part of the run was only summed up; {WAYS_OUT}"
-            )),
-            StepRule::Marks | StepRule::Region(_) if is_lost => Err(
-                "steps are not counted: some of their marks were not kept; a higher LAPSCOPE_MAX_MB keeps more"
-                    .to_owned(),
-            ),
+            StepRule::Anchor(_) if is_cut => Err(NoSteps::SummedUp),
+            StepRule::Marks | StepRule::Region(_) if is_lost => Err(NoSteps::MarksLost),
             rule => Ok(rule),
         }
     }
@@ -174,23 +169,32 @@ pub struct Plan {
 
 impl Plan {
     /// # Errors
-    /// Ranks do not agree in how many steps there are; why, as a sentence.
-    pub fn new(rule: StepRule, counted: &StepCounts) -> Result<Plan, String> {
+    /// Ranks do not agree in how many steps there are, or make none.
+    pub fn new(rule: StepRule, counted: &StepCounts) -> Result<Plan, NoSteps> {
         let some = || counted.ranks.iter().filter(|(steps, _)| **steps > 0);
         let all: u64 = some().map(|(_, ranks)| ranks).sum();
         let most = some().max_by_key(|(steps, ranks)| (**ranks, **steps));
-        let Some((&count, &ranks)) = most else { return Err(NONE_FOUND.to_owned()) };
+        let Some((&count, &ranks)) = most else { return Err(NoSteps::NothingRecurs) };
         let without = counted.ranks.get(&0).copied().unwrap_or(0);
         if ranks * 2 <= all {
-            return Err(format!(
-                "ranks do not agree in the number of steps: of {all} ranks {ranks} have {count} of them; {WAYS_OUT}"
-            ));
+            return Err(NoSteps::RanksDiffer { all, ranks, count });
         }
         Ok(Plan { rule, count, ranks, others: all - ranks, without })
     }
 }
 
 /// Why there are no steps.
-pub const NONE_FOUND: &str = "no steps were found: nothing that is most of the run recurs in a way that is certain; the program can \
-     mark steps by MPI_Pcontrol(2), or regions by MPI_Pcontrol(1, \"name\") and MPI_Pcontrol(-1, \"name\")";
-const WAYS_OUT: &str = "the program can mark steps by MPI_Pcontrol(2)";
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSteps {
+    NothingRecurs,
+    /// A part of the run was only summed up.
+    SummedUp,
+    /// Some of the marks were not kept.
+    MarksLost,
+    /// Of `all` ranks that make steps no more than half, `ranks`, agree in their number.
+    RanksDiffer {
+        all: u64,
+        ranks: u64,
+        count: u64,
+    },
+}

@@ -12,8 +12,26 @@ use std::io::{self, Write};
 
 use collective::{CollectiveStep, Exchange};
 use events::{events, GoalEvent, GoalEventKind};
-use lapscope_measure::loggps::export::SimulatorUnit;
 use lapscope_trace::{Direction, Half, Trace};
+
+/// A time unit of LogGOPSim's parameters and schedules, which are whole numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SimulatorUnit {
+    Nanoseconds,
+    /// G of today's networks is less than a nanosecond.
+    #[default]
+    Picoseconds,
+}
+
+impl SimulatorUnit {
+    /// So many of it are a nanosecond.
+    pub fn per_ns(self) -> u64 {
+        match self {
+            SimulatorUnit::Nanoseconds => 1,
+            SimulatorUnit::Picoseconds => 1000,
+        }
+    }
+}
 
 /// Between two calls, nanoseconds: so little holds no other call, such as a probe.
 const SHORT_GAP: i64 = 1_000;

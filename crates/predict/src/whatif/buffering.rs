@@ -9,15 +9,13 @@ mod doubt;
 use serde::Serialize;
 
 pub(super) use self::doubt::hands_out_work;
-use self::doubt::Doubt;
+pub use self::doubt::Doubt;
 use super::document::Blocked;
-use super::paths::NamedSites;
-use super::standstill::Teller;
+use super::standstill::NamedWaits;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::scenario::{Contention, Protocol, Scenario, Scope, Size};
 use crate::replay::Outcome;
 use lapscope_data::symbols::NameFrames;
-use lapscope_data::text::units::bytes;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::{Locality, Operation, Trace};
 
@@ -30,7 +28,7 @@ pub struct ReliesOnBuffering {
     pub bytes: u64,
     /// From here on this MPI does not keep them, as far as it says so or the run shows it.
     pub waits_from_bytes: Option<u64>,
-    /// One sentence, and the cure.
+    /// One sentence, and the cure; empty until somebody writes it.
     pub says: String,
     /// Of each in the circle, whether it waits for its own message to be received.
     #[serde(skip)]
@@ -59,8 +57,14 @@ pub fn may_keep(trace: &Trace) -> bool {
 #[derive(Debug, Default)]
 pub struct BufferingFinding {
     pub relies: Option<ReliesOnBuffering>,
-    /// Calls that would wait for each other, and why it is not known whether they do; a sentence.
-    pub not_known: Option<String>,
+    pub not_known: Option<DoubtfulCircle>,
+}
+
+/// Calls that would wait for each other, and why it is not known whether they do.
+#[derive(Debug)]
+pub struct DoubtfulCircle {
+    pub cycle: Vec<Blocked>,
+    pub doubt: Doubt,
 }
 
 /// What a run relies on; `outcome`: of the replay under [`nothing_kept`], of a run that ends when it is replayed as it was.
@@ -75,18 +79,18 @@ pub fn relies_on_buffering(
     let sent: Vec<_> = circle.iter().map(|waiting| kept(trace, waiting)).collect();
     let least = sent.iter().flatten().min_by_key(|(bytes, _)| *bytes);
     let Some(&(least, locality)) = least else { return BufferingFinding::default() };
-    let named = NamedSites { trace, names, length: Default::default() };
-    let mut teller = Teller { trace, named };
-    let cycle: Vec<Blocked> = circle.iter().map(|waiting| teller.blocked(waiting)).collect();
+    let cycle = NamedWaits::new(trace, names).blocked_each(&circle);
     if let Some(doubt) = doubt::find(trace, outcome, &circle) {
-        let says = doubtful_sentence(&teller, &circle, &cycle, doubt);
-        return BufferingFinding { relies: None, not_known: Some(says) };
+        let not_known = Some(DoubtfulCircle { cycle, doubt });
+        return BufferingFinding { relies: None, not_known };
     }
-    let waits_from = waits_from(thresholds, locality).filter(|&from| from > least);
-    let says = sentence(&teller, &circle, &cycle, (least, waits_from));
-    let sends = sent.iter().map(Option::is_some).collect();
-    let relies =
-        ReliesOnBuffering { cycle, bytes: least, waits_from_bytes: waits_from, says, sends };
+    let relies = ReliesOnBuffering {
+        cycle,
+        bytes: least,
+        waits_from_bytes: waits_from(thresholds, locality).filter(|&from| from > least),
+        says: String::new(),
+        sends: sent.iter().map(Option::is_some).collect(),
+    };
     BufferingFinding { relies: Some(relies), not_known: None }
 }
 
@@ -102,48 +106,6 @@ fn waits_from(thresholds: &Thresholds, locality: Locality) -> Option<u64> {
     let found = thresholds.localities.iter().find(|found| found.locality == locality)?;
     let declared = found.declared.as_ref().and_then(|declared| declared.bytes);
     found.rendezvous.smallest_waiting_bytes.or(declared.map(|limit| limit.saturating_add(1)))
-}
-
-fn sentence(
-    teller: &Teller<'_>,
-    circle: &[Waiting],
-    cycle: &[Blocked],
-    (least, waits_from): (u64, Option<u64>),
-) -> String {
-    let who = teller.who_waits(circle, cycle);
-    let ranks = super::standstill::ranks(cycle);
-    let (wait, their) = match cycle.len() {
-        1 => ("waits for itself", "its message"),
-        _ => ("wait for each other", "their messages"),
-    };
-    let from = match waits_from {
-        Some(from) => {
-            format!("from about {} on with this one, with another perhaps before", bytes(from))
-        }
-        None => "with larger ones, or another MPI".to_owned(),
-    };
-    let cure = match circle.iter().all(|waiting| kept(teller.trace, waiting).is_some()) {
-        true => "Use MPI_Sendrecv, or post MPI_Irecv before the send",
-        false => "Post the receives (MPI_Irecv) before the calls that wait here",
-    };
-    format!(
-        "relies on buffering: {ranks} {wait} for ever {who}, where MPI does not keep {their} ({} now): {from}. {cure}.",
-        bytes(least)
-    )
-}
-
-fn doubtful_sentence(
-    teller: &Teller<'_>,
-    circle: &[Waiting],
-    cycle: &[Blocked],
-    doubt: Doubt,
-) -> String {
-    let (ranks, who) = (super::standstill::ranks(cycle), teller.who_waits(circle, cycle));
-    let wait = if cycle.len() == 1 { "waits for itself" } else { "wait for each other" };
-    format!(
-        "not known whether this relies on it. Replayed without, {ranks} {wait} {who}; but {doubt}. \
-         In detail: lapscope whatif --eager-limit 0 --on all."
-    )
 }
 
 #[cfg(test)]

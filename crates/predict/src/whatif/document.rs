@@ -66,8 +66,29 @@ pub struct Model {
     /// Messages that were replayed, and requests and calls that keep their recorded durations: of unknown partners, windows, files.
     pub messages: u64,
     pub as_recorded: u64,
-    /// Sentences about what is not certain.
+    /// What is not certain, and its sentences; these are empty until somebody writes them.
+    #[serde(skip)]
+    pub to_know: Vec<ReplayNote>,
     pub notes: Vec<String>,
+}
+
+/// What to know of a replay before its numbers are believed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplayNote {
+    /// Some ranks kept sums alone from some point on.
+    SummedUp,
+    /// No message went undisturbed, so that the network is fitted to the waits.
+    FittedToWaits,
+    /// Tests that were injected, and what they took of all ranks.
+    Injected(Nanos),
+    /// Calls were moved, over so much computation; of so many call sites nothing was seen.
+    Moved { calls: u64, over: Nanos, unknown: usize },
+    /// Of so many collectives of a call site so many were left out; so many stay, as their other members are not known.
+    LeftOut { site: String, left_out: u64, collectives: u64, unknown: u64 },
+    /// So many blocking collectives were taken for non-blocking ones.
+    NonBlocking(u64),
+    /// Waiting that is in no root cause.
+    Untraced { share: f64, waiting: Nanos },
 }
 
 /// What the model has for messages between the ranks of a locality.
@@ -113,7 +134,9 @@ pub struct ScenarioResult {
     /// What waits are due to, the largest first.
     pub root_causes: Vec<RootCause>,
     pub deadlock: Option<Deadlock>,
-    /// Sentences about what this scenario could not change.
+    /// What this scenario could not change, and its sentences; these are empty until somebody writes them.
+    #[serde(skip)]
+    pub to_know: Vec<ReplayNote>,
     pub notes: Vec<String>,
 }
 
@@ -204,8 +227,44 @@ pub struct Deadlock {
     pub blocked: usize,
     /// Since the run's begin.
     pub at_ns: Nanos,
-    /// One sentence.
+    #[serde(skip)]
+    pub standstill: Standstill,
+    /// One sentence; empty until somebody writes it.
     pub says: String,
+}
+
+/// What a replay that does not end shows.
+#[derive(Debug, Clone)]
+pub enum Standstill {
+    Circle {
+        /// Whose record has gaps, so that nothing follows for the program.
+        gaps: Option<Rank>,
+        /// A receive from any source is in it, which might match otherwise.
+        is_wildcard: bool,
+    },
+    /// A rank waits for what another one's record does not have; no deadlock, as far as is known.
+    Missing { blocked: Box<Blocked>, other: Option<(Rank, RecordEnd)> },
+}
+
+/// Why the end of a rank's record need not be the end of what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordEnd {
+    Gaps,
+    SummedUp,
+    Killed,
+    Aborted,
+    Exited,
+    /// It is, and has nothing of what is waited for.
+    Whole,
+}
+
+/// What a rank that does not go on waits for the other one to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerAction {
+    Receive,
+    Send,
+    /// That it takes part in a collective.
+    Part,
 }
 
 /// A rank that does not go on.
@@ -219,6 +278,8 @@ pub struct Blocked {
     /// Size of the message that it waits for.
     pub bytes: Option<u64>,
     pub tag: Option<i64>,
+    #[serde(skip)]
+    pub awaits: PeerAction,
 }
 
 /// Run time against a knob.

@@ -1,13 +1,12 @@
 //! The critical path and root causes, with the names of their places.
 
-use super::document::{CriticalPath, PathKind, PathRank, PathSite, RootCause};
+use super::document::{CriticalPath, PathKind, PathRank, PathSite, ReplayNote, RootCause};
 use crate::replay::critical::{self, Stretch};
 use crate::replay::roots::roots;
 use crate::replay::{Outcome, Program};
 use lapscope_data::model::Nanos;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
-use lapscope_data::text::units::{percent, time};
 use lapscope_trace::Trace;
 
 /// Below this share of all waiting, what is in no root cause is not told.
@@ -54,7 +53,7 @@ pub fn root_causes(
     outcome: &Outcome,
     top: usize,
     names: &mut dyn NameFrames,
-) -> (Vec<RootCause>, Option<String>) {
+) -> (Vec<RootCause>, Option<ReplayNote>) {
     let length = Nanos(outcome.run_ns(trace).unwrap_or(0));
     let found = roots(trace, program, outcome, top);
     let mut named = NamedSites { trace, names, length };
@@ -65,17 +64,9 @@ pub fn root_causes(
         delayed_ranks: cause.delayed_ranks,
     });
     let causes = causes.collect();
-    let untold = Nanos(found.short + found.rest);
-    let share = untold.share_of(Nanos(found.waits));
-    let note = (share >= TOLD).then(|| {
-        format!(
-            "{} of the waiting ({}) is in no root cause: waits of less than a hundred-thousandth of the run, and chains of waits \
-             too long to follow",
-            percent(share),
-            time(untold)
-        )
-    });
-    (causes, note)
+    let waiting = Nanos(found.short + found.rest);
+    let share = waiting.share_of(Nanos(found.waits));
+    (causes, (share >= TOLD).then_some(ReplayNote::Untraced { share, waiting }))
 }
 
 fn kind(stretch: Stretch) -> PathKind {

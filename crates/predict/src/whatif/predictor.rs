@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::document::{
-    LocalityModel, Model, RankResult, Recorded, ScenarioResult, SiteResult, Sweep, SweepPoint,
+    LocalityModel, Model, RankResult, Recorded, ReplayNote, ScenarioResult, SiteResult, Sweep,
+    SweepPoint,
 };
 use super::replayer::{Exposed, Replayer};
 use super::sweep::SweepRequest;
@@ -53,7 +54,8 @@ impl<'a> Predictor<'a> {
             base_ns,
         };
         let replayer = &mut answers.replayer;
-        let note = replayer.injected_note();
+        let note =
+            replayer.with_injected.as_ref().map(|_| ReplayNote::Injected(replayer.injected_ns));
         let with = replayer.with_injected.take();
         let without = with.map(|with| std::mem::replace(&mut replayer.program, with));
         let begin = std::time::Instant::now();
@@ -61,7 +63,7 @@ impl<'a> Predictor<'a> {
         let took = begin.elapsed();
         answers.identity_ns = outcome.run_ns(&answers.replayer.trace);
         let mut model = answers.model(&outcome, Nanos(took.as_nanos() as i64));
-        model.notes.extend(note);
+        model.to_know.extend(note);
         let mut identity = answers.answer(Scenario::default(), &outcome);
         if let Some(without) = without {
             answers.replayer.program = without;
@@ -86,7 +88,7 @@ impl<'a> Predictor<'a> {
 
     /// The run under a scenario.
     pub fn under(&mut self, scenario: &Scenario) -> ScenarioResult {
-        let Some((program, notes)) = self.replayer.rearranged(scenario) else {
+        let Some((program, to_know)) = self.replayer.rearranged(scenario) else {
             let outcome = self.replayer.under(scenario);
             return self.answer(scenario.clone(), &outcome);
         };
@@ -94,7 +96,7 @@ impl<'a> Predictor<'a> {
         let outcome = self.replayer.under(scenario);
         let mut answer = self.answer(scenario.clone(), &outcome);
         self.replayer.program = recorded;
-        answer.notes.extend(notes);
+        answer.to_know.extend(to_know);
         answer
     }
 
@@ -150,9 +152,9 @@ impl<'a> Predictor<'a> {
         let (trace, program) = (&self.replayer.trace, &self.replayer.program);
         let critical_path =
             paths::critical_path(trace, program, outcome, self.top, &mut *self.names);
-        let (root_causes, rest) =
+        let (root_causes, untraced) =
             paths::root_causes(trace, program, outcome, self.top, &mut *self.names);
-        let deadlock = standstill::deadlock(trace, outcome, &scenario, &mut *self.names);
+        let deadlock = standstill::deadlock(trace, outcome, &mut *self.names);
         let mut others = self.replayer.under_others(&scenario);
         if self.replayer.is_quicker_alone(&scenario) {
             others
@@ -177,7 +179,8 @@ impl<'a> Predictor<'a> {
             critical_path,
             root_causes,
             deadlock,
-            notes: rest.into_iter().collect(),
+            to_know: untraced.into_iter().collect(),
+            notes: Vec::new(),
             scenario,
         }
     }
@@ -244,27 +247,16 @@ impl<'a> Predictor<'a> {
             replay_ns: took,
             messages,
             as_recorded,
-            notes: notes(&self.replayer),
+            to_know: to_know(&self.replayer),
+            notes: Vec::new(),
         }
     }
 }
 
-fn notes(replayer: &Replayer) -> Vec<String> {
-    let mut notes = Vec::new();
-    if replayer.trace.is_summarized() {
-        notes.push(
-            "some ranks kept sums alone from some point on: what follows is replayed as computation"
-                .to_owned(),
-        );
-    }
-    if replayer.fitted.rests_on_waits() {
-        notes.push(
-            "no message went undisturbed, so how long messages take is fitted to the waits: lapscope calibrate -- <launch line> \
-             measures it"
-                .to_owned(),
-        );
-    }
-    notes
+fn to_know(replayer: &Replayer) -> Vec<ReplayNote> {
+    let summed_up = replayer.trace.is_summarized().then_some(ReplayNote::SummedUp);
+    let fitted = replayer.fitted.rests_on_waits().then_some(ReplayNote::FittedToWaits);
+    summed_up.into_iter().chain(fitted).collect()
 }
 
 fn ranks(replayer: &Replayer, outcome: &Outcome) -> Vec<RankResult> {

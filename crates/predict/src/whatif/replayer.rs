@@ -9,9 +9,10 @@ use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 
 use super::bounds::is_too_large;
+use super::document::ReplayNote;
 use super::fit::{fit, Fitted};
 use crate::replay::injected::{split, Injected};
-use crate::replay::moves::{self, Moved};
+use crate::replay::moves;
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::thinned::{thin, Thinned, Thinning};
@@ -30,7 +31,8 @@ pub struct Replayer {
     pub program: Program,
     /// With injected tests, where there were any: until the identity replay is done.
     pub with_injected: Option<Program>,
-    injected_ns: Nanos,
+    /// What these took, of all ranks.
+    pub injected_ns: Nanos,
     pub fitted: Fitted,
     reference: Reference,
     durations: Durations,
@@ -102,17 +104,6 @@ impl Replayer {
         }
     }
 
-    /// What is said of tests that were injected.
-    pub fn injected_note(&self) -> Option<String> {
-        self.with_injected.as_ref().map(|_| {
-            format!(
-                "lapscope injected tests into this run: they are in the replay of it as it was, and what they took, {:.3} ms of all \
-                 ranks, is taken out of scenarios; --progress every=TIME asks for some",
-                self.injected_ns.0 as f64 / 1e6
-            )
-        })
-    }
-
     pub fn has_network(&self) -> bool {
         self.fitted.messages[Locality::Network as usize] > 0
     }
@@ -132,14 +123,18 @@ impl Replayer {
             })
     }
 
-    /// The program with its calls where a scenario has them, and sentences about that; `None`: it changes none.
-    pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<String>)> {
+    /// The program with its calls where a scenario has them, and what to know of that; `None`: it changes none.
+    pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<ReplayNote>)> {
         let asked =
             moves::MoveSelection { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
         let mut notes = Vec::new();
         let moved = (asked != moves::MoveSelection::default()).then(|| {
             let moved = moves::apply(&self.trace, &self.program, &self.room, asked);
-            notes.push(moved_note(&moved));
+            notes.push(ReplayNote::Moved {
+                calls: moved.calls,
+                over: Nanos(moved.ns),
+                unknown: moved.unknown.len(),
+            });
             moved.program
         });
         let changed = self.thinned(scenario, moved, &mut notes);
@@ -149,10 +144,7 @@ impl Replayer {
         let program = changed.as_ref().unwrap_or(&self.program);
         let copy_per_byte = self.fitted.network.copy_per_byte;
         let (program, collectives) = nonblocking::apart(&self.trace, program, copy_per_byte);
-        notes.push(format!(
-            "{collectives} blocking collectives begun where they are and waited for at the next call of MPI of their thread: the most \
-             that non-blocking ones can free, as the program may need their results before"
-        ));
+        notes.push(ReplayNote::NonBlocking(collectives));
         Some((program, notes))
     }
 
@@ -161,17 +153,21 @@ impl Replayer {
         &self,
         scenario: &Scenario,
         moved: Option<Program>,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<ReplayNote>,
     ) -> Option<Program> {
         let mut changed = moved;
         let without = scenario.without.0.iter().map(|site| (site.as_str(), None));
         let every = scenario.every.as_ref().map(|it| (it.site.as_str(), Some(it.every)));
         for (site, every) in without.chain(every) {
             let Some(sites) = self.collective_sites.get(site) else { continue };
-            let program = changed.as_ref().unwrap_or(&self.program);
-            let thinned = thin(&self.trace, program, &Thinning { sites, every });
-            notes.push(thinned_note(site, &thinned));
-            changed = Some(thinned.program);
+            let Thinned { program, left_out, collectives, unknown } = thin(
+                &self.trace,
+                changed.as_ref().unwrap_or(&self.program),
+                &Thinning { sites, every },
+            );
+            let site = site.to_owned();
+            notes.push(ReplayNote::LeftOut { site, left_out, collectives, unknown });
+            changed = Some(program);
         }
         changed
     }
@@ -266,27 +262,6 @@ impl Replayer {
         });
         (self.fitted.messages.iter().sum(), as_recorded.count() as u64)
     }
-}
-
-fn thinned_note(site: &str, thinned: &Thinned) -> String {
-    let unknown = match thinned.unknown {
-        0 => String::new(),
-        calls => format!("; {calls} calls there stay, as their other members are not known"),
-    };
-    format!(
-        "{} of {} collectives of {site} left out, and all else as it was, whatever the program needs them for{unknown}",
-        thinned.left_out, thinned.collectives
-    )
-}
-
-fn moved_note(moved: &Moved) -> String {
-    format!(
-        "{} calls moved, over {:.3} ms of computation together; of {} call sites `lapscope reach` saw nothing, and their calls stay \
-         where they were",
-        moved.calls,
-        moved.ns as f64 / 1e6,
-        moved.unknown.len()
-    )
 }
 
 impl Exposed {

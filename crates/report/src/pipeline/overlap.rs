@@ -7,6 +7,7 @@ use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
 use crate::findings::{Findings, FindingsChoice};
+use lapscope_advise::measures_in_words;
 use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::alike::Alike;
@@ -67,6 +68,7 @@ pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapD
     let injection = open.injection_counted(options.ranks);
     overlap.problems = open.problems(&[]);
     overlap.problems.extend(module_problems(open.symbols.troubles()));
+    measures_in_words::fill(&mut overlap);
     overlap.reference.notes.extend(notes);
     let alike = Alike::of_overlap(&overlap.ranks);
     Ok(OverlapDocument { overlap, alike, injection })

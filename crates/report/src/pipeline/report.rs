@@ -12,6 +12,7 @@ use crate::pictures::Drawn;
 use crate::report::{InDetail, Report, ReportOptions};
 use lapscope_advise::advice::{Advice, AdviceContext, Limit, Replayed};
 use lapscope_advise::problem::{module_problems, no_moments};
+use lapscope_advise::{measures_in_words, standstill_in_words};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
@@ -123,7 +124,7 @@ fn in_detail<T>(
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
     let eager = EagerLimits::from_thresholds(&thresholds);
     let no_steps = match wanted.steps {
-        true => view.find_steps()?.err().map(str::to_owned),
+        true => view.find_steps()?.err().map(measures_in_words::no_steps),
         false => None,
     };
     let Findings { measured, gathered, drawn, steps } =
@@ -152,6 +153,7 @@ fn in_detail<T>(
     let names = &mut open.symbols;
     let all = OverlapOptions { top: 0, ranks };
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
+    measures_in_words::fill(&mut overlap);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::from_thresholds).collect();
     let reach = match whole {
@@ -183,7 +185,8 @@ fn in_detail<T>(
         let outcome = replays.unbuffered.as_ref()?;
         Some(relies_on_buffering(trace, outcome, &thresholds, &mut open.symbols))
     });
-    let buffering = unbuffered.unwrap_or_default();
+    let mut buffering = unbuffered.unwrap_or_default();
+    buffering.relies.iter_mut().for_each(standstill_in_words::fill_buffering);
     // of a trace that was read again the places have other numbers than those that were gathered
     let of_same_trace = replays.as_ref().filter(|_| read_again.is_none());
     let uneven = of_same_trace

@@ -9,14 +9,14 @@ use crate::findings::{find, By, Findings, FindingsChoice};
 use crate::parts::load::Run;
 use crate::parts::partial::Matches;
 use crate::parts::{EarlierStages, Engine, Partial, Question, Stage};
-use lapscope_advise::thresholds_in_words;
+use lapscope_advise::{measures_in_words, thresholds_in_words};
 use lapscope_data::db::DbError;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
-use lapscope_measure::steps::{self, Plan, StepCounts, StepRule};
+use lapscope_measure::steps::{self, NoSteps, Plan, StepCounts, StepRule};
 use lapscope_measure::thresholds::{Declared, ThresholdEvidence, Thresholds};
 use lapscope_trace::clock::ClockFit;
 use lapscope_trace::stretch::{self, NamedStretch, Windows};
@@ -31,7 +31,7 @@ pub struct View {
     /// What of it counts, where not all of it does.
     pub stretch: Option<NamedStretch>,
     /// Once they were looked for; or why there are none.
-    steps: Option<std::result::Result<Plan, String>>,
+    steps: Option<std::result::Result<Plan, NoSteps>>,
     parts: Option<InParts>,
 }
 
@@ -307,7 +307,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::open`].
-    pub fn find_steps(&mut self) -> Result<std::result::Result<&Plan, &str>> {
+    pub fn find_steps(&mut self) -> Result<std::result::Result<&Plan, NoSteps>> {
         if self.steps.is_none() {
             let sample = steps::sample(self.trace.ranks.len());
             let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
@@ -321,8 +321,8 @@ impl View {
             }
             self.steps = Some(plan);
         }
-        let plan = self.steps.as_ref().map(|plan| plan.as_ref().map_err(String::as_str));
-        Ok(plan.unwrap_or(Err(steps::NONE_FOUND)))
+        let plan = self.steps.as_ref().map(|plan| plan.as_ref().map_err(|why| *why));
+        Ok(plan.unwrap_or(Err(NoSteps::NothingRecurs)))
     }
 
     /// The steps that [`View::find_steps`] found.
@@ -337,7 +337,12 @@ impl View {
     pub fn plan_with_step(&self, step: u64) -> Result<&Plan> {
         let plan = match &self.steps {
             Some(Ok(plan)) => plan,
-            Some(Err(why)) => bail!("--step: {why}; --from and --to take timestamps"),
+            Some(Err(why)) => {
+                bail!(
+                    "--step: {}; --from and --to take timestamps",
+                    measures_in_words::no_steps(*why)
+                )
+            }
             None => bail!("--step: steps were not looked for"),
         };
         if step > plan.count {

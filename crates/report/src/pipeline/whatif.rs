@@ -6,6 +6,7 @@ use super::collective_sites::find_collective_sites;
 use super::OpenRun;
 use crate::cvars;
 use lapscope_advise::problem::module_problems;
+use lapscope_advise::whatif_in_words;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
@@ -77,7 +78,10 @@ pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
     let json_version = JSON_VERSION;
-    Ok(WhatIf { json_version, run: name, problems, recorded, model, identity, scenarios, sweeps })
+    let mut whatif =
+        WhatIf { json_version, run: name, problems, recorded, model, identity, scenarios, sweeps };
+    whatif_in_words::fill(&mut whatif);
+    Ok(whatif)
 }
 
 /// How far calls can be moved, where a scenario moves any.

@@ -9,7 +9,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, time};
 use lapscope_watch::hang::{Diagnosis, ThreadWait, Verdict, VerdictKind};
 
-const SCRIPT: &str = concat!("\"use strict\";\n", include_str!("js/theme.js"));
+pub(super) const SCRIPT: &str = concat!("\"use strict\";\n", include_str!("js/theme.js"));
 
 /// Waits that have a row; the others are counted.
 const MOST_WAITS: usize = 200;
@@ -56,7 +56,7 @@ fn write_notes(html: &mut Html, diagnosis: &Diagnosis) {
     }
 }
 
-fn write_verdicts(html: &mut Html, diagnosis: &Diagnosis) {
+pub(super) fn write_verdicts(html: &mut Html, diagnosis: &Diagnosis) {
     for (at, verdict) in std::iter::once(&diagnosis.verdict).chain(&diagnosis.further).enumerate() {
         write_verdict(html, verdict, at);
     }
@@ -112,7 +112,7 @@ fn write_places(html: &mut Html, diagnosis: &Diagnosis) {
     }
 }
 
-fn row(html: &mut Html, tag: &'static str, cells: &[&str]) {
+pub(super) fn row(html: &mut Html, tag: &'static str, cells: &[&str]) {
     html.within("tr", &[], |html| cells.iter().for_each(|cell| html.element(tag, &[], cell)));
 }
 

@@ -25,6 +25,7 @@ pub mod scaling;
 mod sites;
 mod sizes;
 mod sources;
+pub mod stacks;
 mod steps;
 mod style;
 mod thresholds;

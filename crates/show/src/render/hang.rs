@@ -84,7 +84,7 @@ pub fn kind_in_words(kind: VerdictKind) -> &'static str {
 }
 
 /// `said`: what need not be said again.
-fn write_verdict(
+pub(super) fn write_verdict(
     out: &mut dyn Write,
     title: &str,
     verdict: &Verdict,

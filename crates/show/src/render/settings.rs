@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use super::tune::pairs_of_runs;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_launch::tune::bar::{limits, signed_percent};
@@ -142,4 +141,8 @@ fn cells(tried: &TriedSetting) -> Vec<String> {
         tried.candidate.predicted.map(signed_percent).unwrap_or_default(),
         percent(tried.candidate.at_stake),
     ]
+}
+
+pub(super) fn pairs_of_runs(pairs: usize) -> String {
+    format!("{pairs} pair{} of whole runs", if pairs == 1 { "" } else { "s" })
 }

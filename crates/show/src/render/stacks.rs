@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 
+use super::hang::write_verdict;
 use lapscope_data::model::RankList;
 use lapscope_data::symbols::FrameName;
+use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time};
+use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
-use lapscope_watch::stacks::{Branch, RankStack, StackDiagnosis};
+use lapscope_watch::stacks::{Branch, RankStack, RecordedRun, StackDiagnosis};
 
 /// # Errors
 /// Of the writer.
@@ -17,32 +20,14 @@ pub fn write(
     listed: Option<&RankList>,
     style: Style,
 ) -> io::Result<()> {
-    let ranks = found.ranks.len() as u64;
-    let stopped = match found.held_ns.0 {
-        0 => "none of them was stopped".to_owned(),
-        _ => format!("each of their threads was stopped for at most {}", time(found.held_ns)),
-    };
-    let looked = format!(
-        "lapscope hang: {} process{} from outside, two looks {} apart; {stopped}",
-        count(ranks),
-        if ranks == 1 { "" } else { "es" },
-        time(found.observed_ns)
-    );
-    writeln!(out, "{}\n", style.wrap(&looked, "", "  "))?;
+    writeln!(out, "{}\n", style.wrap(&format!("lapscope hang: {}", looked(found)), "", "  "))?;
+    for recorded in &found.recorded {
+        write_verdict(out, "VERDICT", &recorded.diagnosis.verdict, "", style)?;
+    }
     writeln!(out, "{}", style.bold("WHERE"))?;
     writeln!(out, "{}", style.wrap(&found.sentence, "  ", "  "))?;
-    for note in &found.notes {
-        writeln!(out, "{}", style.warning(note))?;
-    }
-    if !found.elsewhere.is_empty() {
-        let missing = found.elsewhere.len() as u64;
-        let text = format!(
-            "rank{} {} of this job {} not on this machine: ask there as well",
-            plural(missing),
-            list_ranks(&found.elsewhere),
-            if missing == 1 { "is" } else { "are" }
-        );
-        writeln!(out, "{}", style.warning(&text))?;
+    for note in notes(found) {
+        writeln!(out, "{}", style.warning(&note))?;
     }
     writeln!(
         out,
@@ -56,40 +41,110 @@ pub fn write(
     for rank in found.ranks.iter().filter(|rank| is_listed(rank, listed)) {
         write_rank(out, rank, style)?;
     }
-    let next = "Without a record it is known where ranks are, not for whom they wait: a job that is started by lapscope run \
-                tells that, too.";
-    writeln!(out, "\n{}", style.wrap(next, "", ""))
+    for next in next(found) {
+        writeln!(out, "\n{}", style.wrap(&next, "", "  "))?;
+    }
+    Ok(())
+}
+
+/// "8 processes from outside, two looks 500 ms apart; none of them was stopped".
+pub fn looked(found: &StackDiagnosis) -> String {
+    let ranks = found.ranks.len() as u64;
+    let stopped = match found.held_ns.0 {
+        0 => "none of them was stopped".to_owned(),
+        _ => format!("each of their threads was stopped for at most {}", time(found.held_ns)),
+    };
+    let hosts = match found.hosts.len() as u64 {
+        0 | 1 => String::new(),
+        hosts => format!(" on {} hosts", count(hosts)),
+    };
+    format!(
+        "{} process{}{hosts} from outside, two looks {} apart; {stopped}",
+        count(ranks),
+        if ranks == 1 { "" } else { "es" },
+        time(found.observed_ns)
+    )
+}
+
+/// What is not known, as sentences; of many only some.
+pub fn notes(found: &StackDiagnosis) -> Vec<String> {
+    const MOST: usize = 12;
+    let unseen = found.unseen.iter().map(|it| format!("{} was not looked at: {}", it.host, it.why));
+    let mut notes: Vec<String> = unseen.chain(found.notes.iter().cloned()).collect();
+    let more = notes.len().saturating_sub(MOST);
+    if more > 0 {
+        notes.truncate(MOST);
+        notes.push(format!("and {} more of that kind (--format json has all)", count(more as u64)));
+    }
+    if !found.elsewhere.is_empty() {
+        let missing = found.elsewhere.len() as u64;
+        let is_one = found.hosts.len() == 1 && found.unseen.is_empty();
+        notes.push(format!(
+            "rank{} {} of this job {} not {}",
+            plural(missing),
+            list_ranks(&found.elsewhere),
+            if missing == 1 { "is" } else { "are" },
+            match is_one {
+                true => "on this machine: lapscope hang --job, or --hosts, asks others, too",
+                false => "on the hosts that were looked at",
+            }
+        ));
+    }
+    notes
+}
+
+/// What else can be asked.
+pub fn next(found: &StackDiagnosis) -> Vec<String> {
+    if found.recorded.is_empty() {
+        let text = "Without a record it is known where ranks are, not for whom they wait: a job that is started by lapscope run \
+                    tells that, too.";
+        return vec![text.to_owned()];
+    }
+    let line = |it: &RecordedRun| {
+        format!("lapscope hang {}   who waits for whom, by the records", shell::quote(&it.run))
+    };
+    found.recorded.iter().map(line).collect()
 }
 
 fn is_listed(rank: &RankStack, listed: Option<&RankList>) -> bool {
     listed.is_some_and(|listed| rank.rank.is_some_and(|number| listed.contains(number)))
 }
 
-/// Places that lead to one place only are a line.
 fn write_branch(
     out: &mut dyn Write,
     branch: &Branch,
     indent: &str,
     style: Style,
 ) -> io::Result<()> {
-    let (mut last, mut places) = (branch, branch.place.clone());
-    while let [only] = last.branches.as_slice() {
-        places += &format!(" > {}", only.place);
-        last = only;
-    }
-    let who = match branch.ranks.len() == branch.count {
-        true => format!("rank{} {}", plural(branch.count as u64), list_ranks(&branch.ranks)),
-        false => format!("{} process{}", branch.count, if branch.count == 1 { "" } else { "es" }),
-    };
-    let line = format!("{places}  [{who}]");
+    let (places, last) = stretch(branch);
+    let line = format!("{places}  [{}]", who(branch));
     writeln!(out, "{}", style.wrap(&line, indent, &format!("{indent}    ")))?;
     let deeper = format!("{indent}  ");
     last.branches.iter().try_for_each(|branch| write_branch(out, branch, &deeper, style))
 }
 
+/// Places that lead to one place only are one, as "main > exchange"; where it forks, or ends.
+pub fn stretch(branch: &Branch) -> (String, &Branch) {
+    let (mut last, mut places) = (branch, branch.place.clone());
+    while let [only] = last.branches.as_slice() {
+        places += &format!(" > {}", only.place);
+        last = only;
+    }
+    (places, last)
+}
+
+/// "ranks 0, 2-3"; without numbers "4 processes".
+pub fn who(branch: &Branch) -> String {
+    match branch.ranks.len() == branch.count {
+        true => format!("rank{} {}", plural(branch.count as u64), list_ranks(&branch.ranks)),
+        false => format!("{} process{}", branch.count, if branch.count == 1 { "" } else { "es" }),
+    }
+}
+
 fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result<()> {
     let number = rank.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-    writeln!(out, "\n{}", style.bold(&format!("rank {number}, process {}", rank.pid)))?;
+    let head = format!("rank {number} on {}, process {}", visible(&rank.host), rank.pid);
+    writeln!(out, "\n{}", style.bold(&head))?;
     if let Some(call) = &rank.call {
         let passed = rank.arguments.as_ref().map(|it| format!(" ({})", it.in_words()));
         writeln!(out, "  {call}{}", passed.unwrap_or_default())?;

@@ -106,7 +106,7 @@ fn saves(best: &Best, Confirmation { pairs, gain, .. }: &Confirmation) -> String
         setting(best),
         percent(gain.estimate),
         limits(*gain),
-        pairs_of_runs(pairs.len()),
+        super::settings::pairs_of_runs(pairs.len()),
         percent(best.slots_gain.estimate)
     )
 }
@@ -131,7 +131,7 @@ fn does_not_show(best: &Best, confirmation: Option<&Confirmation>) -> String {
         format!(
             " gained {} in {}, {median} in the median",
             limits(*gain),
-            pairs_of_runs(pairs.len())
+            super::settings::pairs_of_runs(pairs.len())
         )
     });
     format!(
@@ -140,10 +140,6 @@ fn does_not_show(best: &Best, confirmation: Option<&Confirmation>) -> String {
         setting(best),
         whole.unwrap_or_default()
     )
-}
-
-pub(super) fn pairs_of_runs(pairs: usize) -> String {
-    format!("{pairs} pair{} of whole runs", if pairs == 1 { "" } else { "s" })
 }
 
 fn why(hopeless: Hopeless, first: &FirstRun) -> String {

@@ -1,11 +1,11 @@
 //! What the program passed to the MPI call that a rank is inside of, where that is certain.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use lapscope_data::symbols::Passed;
 
 /// Of the parameters of a call. What is left out is not known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arguments {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<i32>,
@@ -17,7 +17,7 @@ pub struct Arguments {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub communicator: Option<&'static str>,
+    pub communicator: Option<String>,
 }
 
 /// A call: its name, and its parameters of which something is said, each with its place among all.
@@ -62,7 +62,7 @@ pub fn of(
             "source" => arguments.from = number,
             "root" => arguments.root = number,
             "tag" | "sendtag" => arguments.tag = number,
-            _ => arguments.communicator = communicator(*value),
+            _ => arguments.communicator = communicator(*value).map(str::to_owned),
         }
     }
     (arguments != Arguments::default()).then_some(arguments)
@@ -77,7 +77,7 @@ impl Arguments {
             number("from rank", self.from),
             number("with root", self.root),
             number("tag", self.tag),
-            self.communicator.map(|it| format!("in {it}")),
+            self.communicator.as_ref().map(|it| format!("in {it}")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }

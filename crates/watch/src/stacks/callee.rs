@@ -1,7 +1,7 @@
 //! Which function a call has entered, by the instruction in front of its return address: a function that goes on to another by a
 //! jump has no frame.
 
-use super::stop::{read_memory, read_word};
+use super::maps::{read_memory, read_word};
 
 /// `None`: the instruction is not one of those by which programs call functions of libraries.
 #[cfg(target_arch = "x86_64")]

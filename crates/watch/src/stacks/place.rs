@@ -1,13 +1,16 @@
 //! Where a rank is, by two looks at its threads.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::processes::Process;
 use super::stop::ThreadCopy;
 use lapscope_data::model::Rank;
+use lapscope_data::store::host_name;
 use lapscope_data::symbols::{self, base_name, FrameName};
 use lapscope_data::text::ranks::in_words;
 use lapscope_data::text::{capitalized, plural};
@@ -51,7 +54,7 @@ impl StackLook {
 }
 
 /// What a rank does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// It has ended, or may not be looked at.
@@ -67,13 +70,14 @@ pub enum Doing {
 }
 
 /// Where a rank is.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RankStack {
     /// `null`: its launcher did not say.
     pub rank: Option<Rank>,
+    pub host: String,
     pub pid: i64,
     pub command: String,
-    #[serde(skip)]
+    /// Ranks of its job; `null`: its launcher did not say.
     pub size: Option<u64>,
     pub doing: Doing,
     /// The MPI call that it is inside of; `null`: none.
@@ -89,6 +93,8 @@ pub struct RankStack {
     /// Threads of the process.
     pub threads: usize,
     pub is_recorded: bool,
+    /// The run directory that it records into; `null`: none, or not known.
+    pub run: Option<PathBuf>,
     /// Why it is not known where it is, or a thread of it.
     pub problem: Option<String>,
 }
@@ -138,6 +144,7 @@ pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
     let process = &after.process;
     let mut rank = RankStack {
         rank: process.rank,
+        host: host_name(),
         pid: process.pid,
         command: process.command.clone(),
         size: process.size,
@@ -149,6 +156,7 @@ pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
         frames: Vec::new(),
         threads: after.threads.len(),
         is_recorded: process.is_recorded,
+        run: process.run.clone(),
         problem: after.problem.clone(),
     };
     let Some(ThreadSeen { copy: thread, names, is_whole, arguments }) = after.chosen() else {
@@ -235,12 +243,14 @@ pub(super) fn sentence(ranks: &[RankStack]) -> String {
         return "No rank was found.".to_owned();
     }
     let mut groups: Vec<(String, Vec<&RankStack>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for rank in ranks {
         let place = place(rank);
-        match groups.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, members)) => members.push(rank),
-            None => groups.push((place, vec![rank])),
-        }
+        let at = *known.entry(place).or_insert_with_key(|place| {
+            groups.push((place.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[at].1.push(rank);
     }
     groups.sort_by_key(|(_, members)| members.len());
     const MOST: usize = 3;

@@ -8,7 +8,7 @@ use std::mem::{offset_of, size_of};
 use std::ops::Range;
 use std::ptr;
 
-use super::stop::read_memory;
+use super::maps::read_memory;
 
 /// A line of Python, as recorders have it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::maps::Mapping;
+use super::maps::{read_memory, Mapping};
 use super::python::PythonLines;
 use lapscope_data::state::{state_of_thread, SystemState};
 
@@ -164,7 +164,7 @@ fn stopped(
     maps: &[Mapping],
     python: &impl Fn(i64) -> PythonLines,
 ) -> io::Result<(ThreadCopy, Duration)> {
-    request(libc::PTRACE_SEIZE, tid, 0, 0)?;
+    seize(tid)?;
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
     wait_until_stopped(tid)?;
     let begun = Instant::now();
@@ -174,6 +174,29 @@ fn stopped(
     let python = python(tid);
     drop(held);
     Ok((ThreadCopy { tid, system, registers, stack, python }, begun.elapsed()))
+}
+
+/// Another lapscope that looks at the same process lets it go at once.
+fn seize(tid: i64) -> io::Result<()> {
+    const MOST: usize = 50;
+    let is_traced = || {
+        let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+        tracer.is_some_and(|pid| pid.trim() != "0")
+    };
+    let mut tries = 0;
+    loop {
+        match request(libc::PTRACE_SEIZE, tid, 0, 0) {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) && tries < MOST => {
+                if tries > 0 && !is_traced() {
+                    return Err(error);
+                }
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            done => return done,
+        }
+    }
 }
 
 fn wait_until_stopped(tid: i64) -> io::Result<()> {
@@ -222,28 +245,6 @@ fn read_registers(tid: i64) -> io::Result<Registers> {
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------
-
-/// Reads memory of a process; what it has not got shortens it.
-///
-/// # Errors
-/// Nothing of it can be read.
-pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut memory = vec![0u8; bytes];
-    let local = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: bytes };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
-    // SAFETY: `local` is memory of ours of that length.
-    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-    if read < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    memory.truncate(read as usize);
-    Ok(memory)
-}
-
-/// A word of it.
-pub fn read_word(pid: i64, address: u64) -> Option<u64> {
-    Some(u64::from_ne_bytes(read_memory(pid, address, 8).ok()?.try_into().ok()?))
-}
 
 /// Up to the end of its mapping, of those that were there before any thread was stopped.
 fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! Call paths of all ranks as one tree, as STAT draws them: from `main` inwards, each branch with its ranks.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::place::{Doing, RankStack};
@@ -19,14 +21,58 @@ pub struct Branch {
 
 /// The tree, branches with fewest ranks first: these are the odd ones out.
 pub(super) fn merge(ranks: &[RankStack]) -> Vec<Branch> {
-    let mut tree = Vec::new();
+    let mut growing = Growing::default();
     for rank in ranks {
-        let mut path = shortened(rank.frames.iter().rev().map(FrameName::brief));
-        path.push(leaf(rank));
-        insert(&mut tree, &path, rank);
+        let mut within = None;
+        let places = shortened(rank.frames.iter().rev().map(FrameName::brief));
+        for place in places.into_iter().chain([leaf(rank)]) {
+            let at = growing.branch(within, place);
+            growing.count(at, rank);
+            within = Some(at);
+        }
     }
+    let mut tree = growing.finish();
     sort(&mut tree);
     tree
+}
+
+/// Branches one after the other, each behind the one that it grows from; ten thousand may grow from one.
+#[derive(Default)]
+struct Growing {
+    branches: Vec<(Option<usize>, Branch)>,
+    known: HashMap<(Option<usize>, String), usize>,
+}
+
+impl Growing {
+    fn branch(&mut self, within: Option<usize>, place: String) -> usize {
+        let Growing { branches, known } = self;
+        *known.entry((within, place)).or_insert_with_key(|(_, place)| {
+            let (ranks, of_it) = (Vec::new(), Vec::new());
+            branches
+                .push((within, Branch { place: place.clone(), count: 0, ranks, branches: of_it }));
+            branches.len() - 1
+        })
+    }
+
+    fn count(&mut self, at: usize, rank: &RankStack) {
+        let branch = &mut self.branches[at].1;
+        branch.count += 1;
+        branch.ranks.extend(rank.rank);
+    }
+
+    /// From the last on, so that each is whole when it is put on its own.
+    fn finish(mut self) -> Vec<Branch> {
+        let mut trunks = Vec::new();
+        while let Some((within, mut branch)) = self.branches.pop() {
+            branch.branches.reverse();
+            match within {
+                Some(at) => self.branches[at].1.branches.push(branch),
+                None => trunks.push(branch),
+            }
+        }
+        trunks.reverse();
+        trunks
+    }
 }
 
 /// Readers of JSON refuse what is nested deeper than some hundred levels, and a branch has two.
@@ -65,18 +111,6 @@ fn leaf(rank: &RankStack) -> String {
         _ => "computes".to_owned(),
     };
     what + moves
-}
-
-fn insert(branches: &mut Vec<Branch>, path: &[String], rank: &RankStack) {
-    let Some((place, rest)) = path.split_first() else { return };
-    let at = branches.iter().position(|branch| branch.place == *place).unwrap_or_else(|| {
-        let (ranks, branches_of_it) = (Vec::new(), Vec::new());
-        branches.push(Branch { place: place.clone(), count: 0, ranks, branches: branches_of_it });
-        branches.len() - 1
-    });
-    branches[at].count += 1;
-    branches[at].ranks.extend(rank.rank);
-    insert(&mut branches[at].branches, rest, rank);
 }
 
 fn sort(branches: &mut [Branch]) {

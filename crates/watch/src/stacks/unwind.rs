@@ -10,10 +10,10 @@ use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
 use super::callee;
-use super::maps::Mapping;
+use super::maps::{read_memory, read_word, Mapping};
 use super::python::{Found, Interpreter, Mixed, PythonLine, PythonLines};
 use super::registers::{self, Known, UnwindTables};
-use super::stop::{read_memory, read_word, Registers, ThreadCopy};
+use super::stop::{Registers, ThreadCopy};
 use lapscope_data::model::{is_mpi_library, is_python_interpreter, python_address, Frame, Module};
 use lapscope_data::symbols::{base_name, build_id, Passed};
 

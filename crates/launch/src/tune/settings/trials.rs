@@ -11,6 +11,7 @@ use super::document::{
     BestSetting, SettingPair, SettingProof, SettingsAnswer, SettingsResult, StoppedBy, TriedSetting,
 };
 use super::first::MpiOfRun;
+use super::printed::Printed;
 use super::proof::{Proof, MOST_PAIRS};
 use super::search::{Screened, SearchStep, SettingsSearch};
 use super::table;
@@ -23,8 +24,8 @@ use lapscope_data::text::units::{percent, time};
 
 /// What was tried so far, in the directory of the runs: `--from` goes on with it.
 pub const FILE: &str = "settings.json";
-/// Pairs of a proof that time is kept for while settings are screened.
-const KEPT_PAIRS: u32 = 5;
+/// Pairs of a proof that time is kept for while settings are screened: five where runs hardly differ, some more where they do.
+const KEPT_PAIRS: u32 = 7;
 
 /// A search among settings under way.
 pub struct SettingsTrials<'t, 'a> {
@@ -37,6 +38,7 @@ pub struct SettingsTrials<'t, 'a> {
     /// What an earlier search tried.
     earlier: Vec<TriedSetting>,
     proof: Vec<SettingPair>,
+    printed: Printed,
     usual: Duration,
     until: Option<Instant>,
     stopped: Option<StoppedBy>,
@@ -79,6 +81,7 @@ impl<'t, 'a> SettingsTrials<'t, 'a> {
             not_tried,
             earlier,
             proof: Vec::new(),
+            printed: Printed::default(),
             usual,
             until,
             stopped: None,
@@ -186,7 +189,11 @@ impl<'t, 'a> SettingsTrials<'t, 'a> {
             let ended = self.session.time_bare(&name, set, self.bar)?;
             self.bar.end();
             match ended {
-                Ok(wall) => walls[usize::from(is_set)] = wall,
+                Ok(wall) => {
+                    walls[usize::from(is_set)] = wall;
+                    let file = self.session.output(&name, "stdout");
+                    self.printed.add(is_set.then_some(which), &file);
+                }
                 Err(reason) if is_set => {
                     self.bar.say(&[format!("{what}: {reason}")]);
                     self.tried[which].failed = Some(reason);
@@ -196,6 +203,8 @@ impl<'t, 'a> SettingsTrials<'t, 'a> {
                 Err(reason) => anyhow::bail!("the program as it is: {reason}"),
             }
         }
+        // what else a machine does makes runs longer than the first one was
+        self.usual = self.usual.max((walls[0] + walls[1]) / 2);
         let pair = SettingPair::new(walls[0], walls[1]);
         self.bar.say(&[format!(
             "{}: {}, {} as it is: gain {}",
@@ -242,7 +251,11 @@ impl<'t, 'a> SettingsTrials<'t, 'a> {
         if self.stopped.is_none() && self.tried.iter().any(is_left) {
             self.stopped = Some(StoppedBy::Budget);
         }
-        let notes = notes(best.as_ref(), proof.as_ref().map(|(_, proof)| proof));
+        let mut notes = notes(best.as_ref(), proof.as_ref().map(|(_, proof)| proof));
+        let changed = which.zip(best.as_ref());
+        notes.extend(changed.and_then(|(which, best)| {
+            self.printed.changed(which, &named(&best.candidate.variables))
+        }));
         let (left, tried): (Vec<_>, Vec<_>) = self.tried.into_iter().partition(is_left);
         let left = left.into_iter().map(|it| NotTried {
             variables: it.candidate.variables,

@@ -5,8 +5,6 @@
 //! sends before the circle, or a counter in a window. In the circle each waits for what the record says, unless a receive from any
 //! source is open that takes another message, another thread acts, or the call itself would have let the rank go on.
 
-use std::fmt;
-
 use crate::replay::deadlock::Waiting;
 use crate::replay::outcome::Stuck;
 use crate::replay::Outcome;
@@ -16,29 +14,22 @@ use lapscope_trace::{Direction, Endpoint, Operation, OtherCall, RankTrace, Trace
 /// Why nothing certain can be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
+    /// The record has gaps, or messages in it may be matched wrongly.
     Gaps,
+    /// What ranks fetch from a window decides what they do.
     Counter,
+    /// Another thread of the rank may act.
     Threads(Rank),
+    /// What it does where its test is unsuccessful is not recorded.
     Test(Rank),
+    /// It waits for any of several requests.
     AnyOf(Rank),
+    /// It sends in parts, which go by themselves.
     Partitioned(Rank),
+    /// It had found by a probe what is not sent then.
     Probe(Rank),
+    /// Its receive from any source may take another message.
     AnySource(Rank),
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Doubt::Gaps => write!(out, "the record has gaps, or messages in it may be matched wrongly"),
-            Doubt::Counter => write!(out, "what ranks fetch from a window decides what they do, and may be something else then"),
-            Doubt::Threads(rank) => write!(out, "another thread of rank {rank} may act"),
-            Doubt::Test(rank) => write!(out, "what rank {rank} does where its test says no is not recorded"),
-            Doubt::AnyOf(rank) => write!(out, "rank {rank} waits for any of several requests, and another of them may end"),
-            Doubt::Partitioned(rank) => write!(out, "rank {rank} sends in parts, which go by themselves"),
-            Doubt::Probe(rank) => write!(out, "rank {rank} had found by a probe what is not sent then, and may do something else without"),
-            Doubt::AnySource(rank) => write!(out, "a receive of rank {rank} from any source may take another message"),
-        }
-    }
 }
 
 /// Whether ranks fetch from a counter in a window.

@@ -6,7 +6,8 @@ use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_predict::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_predict::whatif::document::{
     Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
-    RankResult, Recorded, RootCause, ScenarioResult, SiteResult, Sweep, SweepPoint, WhatIf,
+    PeerAction, RankResult, Recorded, RootCause, ScenarioResult, SiteResult, Standstill, Sweep,
+    SweepPoint, WhatIf,
 };
 use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_trace::Locality;
@@ -81,6 +82,7 @@ pub(crate) fn answer(name: &str, run_ms: i64) -> ScenarioResult {
             delayed_ranks: 1,
         }],
         deadlock: None,
+        to_know: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -124,12 +126,14 @@ pub(crate) fn deadlocked(name: &str) -> ScenarioResult {
         waits_for: vec![rank(1 - number)],
         bytes: Some(4096),
         tag: Some(7),
+        awaits: PeerAction::Receive,
     };
     let says = "with an eager limit of 0 ranks 0 and 1 deadlock in MPI_Send at exchange halo.c:42";
     let deadlock = Deadlock {
         cycle: vec![blocked(0), blocked(1)],
         blocked: 2,
         at_ns: ms(3),
+        standstill: Standstill::Circle { gaps: None, is_wildcard: false },
         says: says.to_owned(),
     };
     ScenarioResult {
@@ -175,6 +179,7 @@ pub(crate) fn whatif(scenarios: Vec<ScenarioResult>) -> WhatIf {
             replay_ns: ms(20),
             messages: 1_200,
             as_recorded: 1,
+            to_know: Vec::new(),
             notes: vec!["few sizes: the bandwidth is that of the largest message".to_owned()],
         },
         identity: ScenarioResult { change: Some(0.0), ..answer("", 1_990) },

@@ -2,27 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{LogGps, Overhead, Segment};
+use lapscope_measure::loggps::{LogGps, Overhead, Segment};
+use lapscope_predict::goal::SimulatorUnit;
 use lapscope_trace::Locality;
-
-/// A time unit of LogGOPSim's parameters and schedules, which are whole numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SimulatorUnit {
-    Nanoseconds,
-    /// G of today's networks is less than a nanosecond.
-    #[default]
-    Picoseconds,
-}
-
-impl SimulatorUnit {
-    /// So many of it are a nanosecond.
-    pub fn per_ns(self) -> u64 {
-        match self {
-            SimulatorUnit::Nanoseconds => 1,
-            SimulatorUnit::Picoseconds => 1000,
-        }
-    }
-}
 
 /// What a simulator takes, and sentences about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -158,7 +140,7 @@ pub fn dimemas(all: &[LogGps], nodes: u64, processors: u64) -> Exported {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loggps::Residual;
+    use lapscope_measure::loggps::Residual;
     use lapscope_trace::stats::Interval;
 
     fn exactly(estimate: f64) -> Interval {

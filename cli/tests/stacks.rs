@@ -1,0 +1,174 @@
+//! `lapscope hang` of jobs that nobody records, on one host and on several. Ranks are processes that sleep and have the variables of
+//! a launcher; hosts are what launchers and an ssh of the test's own make of this machine.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use assert_cmd::assert::OutputAssertExt;
+use lapscope_fixture::child;
+use serde_json::Value;
+
+use crate::fixture::{bare, printed, text};
+
+/// Ranks 0 and 1 of three.
+struct Bed {
+    place: tempfile::TempDir,
+    name: String,
+    ranks: Vec<Child>,
+}
+
+impl Bed {
+    fn new(test: &str) -> Bed {
+        let place = tempfile::tempdir().unwrap();
+        let name = format!("asleep-{test}-{}", std::process::id());
+        let program = place.path().join(&name);
+        fs::copy("/bin/sleep", &program).unwrap();
+        let start = |rank: u32| {
+            let mut command = child::command(&program);
+            command.arg("300").env("OMPI_COMM_WORLD_RANK", rank.to_string());
+            command.env("OMPI_COMM_WORLD_SIZE", "3").spawn().unwrap()
+        };
+        Bed { ranks: (0..2).map(start).collect(), place, name }
+    }
+
+    fn hang(&self, more: &[&str]) -> Command {
+        let mut command = bare(&["hang", "--interval", "0.1", "--command", &self.name]);
+        command.args(more);
+        command
+    }
+
+    fn json(&self, more: &[&str]) -> Value {
+        serde_json::from_str(&printed(self.hang(more).args(["--format", "json"]))).unwrap()
+    }
+
+    fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.place.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for rank in &mut self.ranks {
+            let _ = rank.kill();
+            let _ = rank.wait();
+        }
+    }
+}
+
+fn list<'a>(answer: &'a Value, key: &str) -> &'a [Value] {
+    answer[key].as_array().unwrap_or_else(|| panic!("no {key} in {answer:#}"))
+}
+
+fn said(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+#[test]
+fn ranks_of_this_host() {
+    let bed = Bed::new("here");
+    let page = bed.place.path().join("page.html");
+    let answer = bed.json(&["--html", page.to_str().unwrap()]);
+    let numbers: Vec<&Value> = list(&answer, "ranks").iter().map(|it| &it["rank"]).collect();
+    assert_eq!(numbers, [0, 1], "{answer:#}");
+    assert!(list(&answer, "ranks").iter().all(|it| it["doing"] == "asleep" && it["size"] == 3));
+    assert_eq!((list(&answer, "elsewhere"), list(&answer, "hosts").len()), (&[2.into()][..], 1));
+    assert!(list(&answer, "recorded").is_empty() && list(&answer, "unseen").is_empty());
+
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Where everybody is") && !page.contains("Verdict"), "{page}");
+    let place = list(&answer, "tree")[0]["place"].as_str().unwrap();
+    assert!(page.contains(place) && page.contains("ranks 0-1"), "{page}");
+    assert!(page.contains("rank 2 of this job is not on this machine"), "{page}");
+    let text = printed(&mut bed.hang(&["--each-rank=1"]));
+    let pid = bed.ranks[1].id();
+    assert!(text.contains(&format!(", process {pid}")) && text.contains("--hosts"), "{text}");
+}
+
+/// Nodes whose processes fail, are killed, do not end, print something else, or only a part; and this one, twice.
+#[test]
+fn hosts_that_do_not_answer_are_named_and_the_others_count() {
+    let bed = Bed::new("launched");
+    let cut = bed.script("cut", "\"$@\" | head -c 700");
+    let launchers = [
+        "sh -c 'echo no such host >&2; exit 3'",
+        "sh -c 'kill -KILL $$'",
+        "sh -c 'sleep 300'",
+        "echo Welcome to node7",
+        cut.to_str().unwrap(),
+        "no-such-launcher -n 1",
+        "env",
+    ];
+    let mut more = vec!["--patience", "2"];
+    more.extend(launchers.iter().flat_map(|launcher| ["--launch", launcher]));
+    let begin = Instant::now();
+    let answer = bed.json(&more);
+    assert!(begin.elapsed() < Duration::from_secs(60));
+    assert_eq!(list(&answer, "ranks").len(), 2, "{answer:#}");
+    let whys: Vec<&str> =
+        list(&answer, "unseen").iter().map(|it| it["why"].as_str().unwrap()).collect();
+    let parts = [
+        "no such host",
+        "killed by signal 9",
+        "did not answer in time",
+        "no answer: Welcome to node7",
+        "is cut off",
+        "it cannot be started",
+    ];
+    assert_eq!(whys.len(), parts.len(), "{whys:#?}");
+    for (why, part) in whys.iter().zip(parts) {
+        assert!(why.contains(part), "{part}: {why}");
+        assert!(why.ends_with(&format!("lapscope hang --command {}", bed.name)), "{why}");
+    }
+    let text = printed(&mut bed.hang(&["--launch", launchers[0]]));
+    assert!(text.contains("was not looked at: no such host; to be typed there"), "{text}");
+    assert!(text.contains("rank 2 of this job is not on the hosts that were"), "{text}");
+}
+
+/// What is handed to ssh goes through a shell on the other side; what its login prints is not taken for an answer.
+#[test]
+fn hosts_are_reached_by_ssh() {
+    let bed = Bed::new("by ssh");
+    let ssh = "while [ \"$1\" != -- ]; do shift; done\n[ \"$2\" = gone ] && { echo 'ssh: no route' >&2; exit 255; }\n\
+               shift 2\necho Welcome\nsh -c \"$*\"";
+    bed.script("ssh", ssh);
+    let path = format!("{}:{}", bed.place.path().display(), std::env::var("PATH").unwrap());
+    let mut command = bed.hang(&["--hosts", "node7,gone\nlocalhost node7", "--format", "json"]);
+    let answer: Value = serde_json::from_str(&printed(command.env("PATH", path))).unwrap();
+    assert_eq!(list(&answer, "ranks").len(), 2, "{answer:#}");
+    let unseen = list(&answer, "unseen");
+    assert_eq!((unseen.len(), &unseen[0]["host"]), (1, &"gone".into()));
+    let why = unseen[0]["why"].as_str().unwrap();
+    assert!(why.contains("ConnectTimeout=5 -- gone: ssh: no route; to be typed there:"), "{why}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_said() {
+    let refused = |words: &[&str], why: &str| {
+        let output = bare(&[&["hang"], words].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
+        assert!(said(&output).contains(why), "{why}: {}", said(&output));
+    };
+    refused(&["--hosts", "node7"], "belongs to --command or --job");
+    refused(&["--command", "x", "--hosts=-oProxyCommand=x"], "is no name of a host");
+    refused(&["--command", "x", "--hosts", ", "], "expected names of hosts");
+    refused(&["--pid", "1", "--hosts", "node7"], "cannot be used with");
+    let failed = |words: &[&str]| {
+        let output = bare(&[&["hang", "--interval", "0.1"], words].concat()).output().unwrap();
+        output.clone().assert().code(1).stdout("");
+        said(&output)
+    };
+    let error = failed(&["--command", "no-such-program", "--launch", "sh -c 'exit 7'"]);
+    assert!(error.contains("no rank runs no-such-program on the 1 node that answered"), "{error}");
+    assert!(error.contains("sh -c 'exit 7': exit code 7; to be typed there"), "{error}");
+    let error = failed(&["--job", "4711000"]);
+    for part in ["no rank of job 4711000 is on this machine", "; only this machine was looked at: "]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}

@@ -77,6 +77,7 @@ const MESSAGES: Source = Source::C("messages");
 const REQUESTS: Source = Source::C("requests");
 const COLLECTIVES: Source = Source::C("collectives");
 const OUTSIDE: Source = Source::C("outside");
+const ASLEEP: Source = Source::C("asleep");
 const WINDOWS: Source = Source::C("windows");
 /// The MPIs here that have them: MPICH's.
 pub const PARTITIONS: Source = Source::C("partitions");
@@ -281,6 +282,9 @@ pub const HANGING: &[Hanging] = &[
         .behind_a_shell(),
     hanging(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).at(&["MPI_Recv"; 2]).named(&[0]),
     hanging(OUTSIDE, "all_threads_receive", 2, DEADLOCK).at(&["MPI_Recv"; 2]).named(&[0, 1]),
+    hanging(ASLEEP, "nobody_is_awake", 3, &["asleep"])
+        .at(&["MPI_Iprobe|asleep|computes", "MPI_Iprobe|asleep|computes", "asleep"])
+        .named(&[2]),
     hanging(WINDOWS, "lock_never_released", 2, DEADLOCK)
         .at(&["MPI_Recv", "MPI_Win_lock|MPI_Win_unlock"])
         .named(&[0, 1])

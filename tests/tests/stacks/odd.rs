@@ -190,7 +190,7 @@ fn one_of_another_user() {
     let odd = Odd::tool("asleep");
     let front = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
     let said = odd.looked_at(&front).expect_err("it may not be looked at");
-    assert!(said.contains("of other users: ask as their user, or as root"), "{said}");
+    assert!(said.contains("of another user: ask as that user, or as root"), "{said}");
 }
 
 /// As one that comes after all that are known: its frames of C stay, and that is said.

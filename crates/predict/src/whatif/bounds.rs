@@ -79,7 +79,7 @@ pub fn bounds(
     let durations = Durations::measure(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
     let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
-    // what blocks takes as long whoever moves it: of blocking collectives alone only even work is asked
+    // what blocks takes as long whoever moves it: of blocking collectives alone progress is not asked
     let moves = has_messages || trace.ranks.iter().any(|rank| has_others(trace, rank));
     if !moves && !trace.collectives.iter().any(|collective| is_replayed_whole(trace, collective)) {
         return None;
@@ -120,7 +120,7 @@ pub fn bounds(
         base_ns: under(&fitted.network, &Scenario::default())?,
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
-        ideal_network_ns: moved(&ideal_network()),
+        ideal_network_ns: predicted(&ideal_network()),
         balanced_load_ns: predicted(&balanced_load()).filter(|_| program.may_be_evened()),
         rests_on_waits: fitted.rests_on_waits(),
         hands_out_work: hands_out_work(trace),
@@ -196,6 +196,10 @@ mod tests {
                 run.receive_until(other, 2, rank, 1_000, arrives);
             }
         }
+        of(run)
+    }
+
+    fn of(run: MadeUp) -> RunTimeBounds {
         let trace = run.finish();
         let reference = Reference::default();
         let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
@@ -211,6 +215,23 @@ mod tests {
         assert!(drawn.identity_error.abs() < 0.02, "{drawn:?}");
         let held_out = drawn.held_out_error.unwrap();
         assert!(held_out < -0.05 && drawn.error() == -held_out, "{drawn:?}");
+    }
+
+    /// Rank 0 computes twice as long as rank 1; a barrier takes twice that from when both are there.
+    #[test]
+    fn runs_of_blocking_collectives_have_an_ideal_network_too() {
+        let mut run = MadeUp::new(2);
+        for _ in 0..STEPS {
+            run.compute(0, 2 * COMPUTATION);
+            run.compute(1, COMPUTATION);
+            run.collective("MPI_Barrier", 1, 0, 4 * COMPUTATION);
+        }
+        let bounds = of(run);
+        assert_eq!(bounds.recorded_ns, Nanos(STEPS as i64 * 6 * COMPUTATION));
+        assert_eq!(bounds.perfect_progress_ns, None, "nothing of it can move");
+        let (transfer, _) = bounds.on_ideal_network().expect("the replay is exact");
+        // entering and leaving MPI takes as long as anywhere
+        assert!((1.0 / 3.0..0.4).contains(&transfer), "{bounds:?}");
     }
 
     #[test]

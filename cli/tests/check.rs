@@ -188,6 +188,19 @@ fn runs_of_other_ranks_or_programs_are_said() {
     let sentence = answer["checks"][1]["sentence"].as_str().unwrap();
     assert!(sentence.contains("the runs have 2 ranks, and the earlier ones 1"), "{answer}");
     assert_eq!((code, &answer["sites"]), (2, &json!([])), "{answer}");
+    // the least of what three runs a side ask, if they had one number of ranks
+    let runs: Vec<_> = [1, 2, 3, 4, 5, 6].map(longer).into();
+    for run in [&runs[0], &runs[3]] {
+        std::fs::remove_file(run.path().join("rank-1.db")).unwrap();
+    }
+    let paths: Vec<String> = runs.iter().map(|it| it.path().display().to_string()).collect();
+    let (new, old) = paths.split_at(3);
+    let sides = new.iter().map(String::as_str).chain(["--against"]);
+    let sides: Vec<&str> = sides.chain(old.iter().map(String::as_str)).collect();
+    let (answer, code) = check(run.path(), &sides);
+    let sentence = answer["checks"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.ends_with("; the runs of each side have 1, 2 ranks"), "{answer}");
+    assert_eq!(code, 2, "{answer}");
     let (answer, code) = check(other.path(), &[".", "--max", "exposed=100%"]);
     let sentence = answer["checks"][0]["sentence"].as_str().unwrap();
     assert!(sentence.contains("ranks are missing in ."), "{answer}");

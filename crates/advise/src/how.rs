@@ -227,7 +227,7 @@ fn fill(
         let text = text.replace(" @line", &line).replace("@interval", &seconds);
         let text = text.replace("@collective", &language.collective(post));
         // a synchronous send stays one
-        let text = match post.starts_with("MPI_Ssend ") || post.starts_with("MPI_Issend ") {
+        let text = match post.starts_with("MPI_Ssend") || post.starts_with("MPI_Issend") {
             true => text.replace("Isend(", "Issend(").replace("Send(", "Ssend("),
             false => text,
         };
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_synchronous_send_stays_one() {
         for language in Language::ALL {
-            let place = "MPI_Ssend f a:3";
+            let place = "MPI_Ssend_c f a:3";
             let code = fill("make_nonblocking", language, [place, place], None, interval(None));
             let calls = ["Ssend(out", "Issend(out"]
                 .map(|call| (code.before.contains(call), code.after.contains(call)));

@@ -21,7 +21,7 @@ help:
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
 	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
-	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, four minutes"
+	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, with the recorder and without; stacks beside gdb; fifteen minutes"
 	@echo "make field-check            what lapscope says first of programs that people asked about, and what the cures bring, two minutes"
 	@echo "make truth-check            what could have been overlapped, measured, below the most that lapscope reports, 280 kernels, forty minutes"
 	@echo "make tune-check             what lapscope tune finds among settings of MPIs, beside the best by hand, and trials of a setting against itself; an hour"
@@ -70,7 +70,7 @@ torture:
 hang-check:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory build
-	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture hang::
+	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture hang:: stacks::
 
 field-check:
 	@tests/setup.sh check

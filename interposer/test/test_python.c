@@ -112,10 +112,10 @@ static void check_mix(const struct python_lines *lines, unsigned native_count, u
 
 static void test_mixing(void)
 {
-    python_interpreter.code_begin = INTERPRETER;
-    python_interpreter.code_end = INTERPRETER_END;
-    python_interpreter.eval_begin = EVAL;
-    python_interpreter.eval_end = EVAL_END;
+    python_interpreter.code.begin = INTERPRETER;
+    python_interpreter.code.end = INTERPRETER_END;
+    python_interpreter.code.eval_begin = EVAL;
+    python_interpreter.code.eval_end = EVAL_END;
     struct python_lines by_place = {{{LINE(1), 0, 0}, {LINE(2), 1, 0x138}, {LINE(3), 1, 0x158}, {LINE(4), 1, 0x188}}, 4, 0};
     check_mix(&by_place, FRAMES, FRAMES, MIXED);
     struct python_lines by_function = by_place; /* of old versions nobody says where an activation is */

@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
             job = job.env(name, value);
         }
         if self.mode.is_some_and(Mode::is_without_perf) {
-            job = job.inside(vec![build::tool("without_perf").into(), "EPERM".into()]);
+            job = job.inside(vec![build::tool("without").into(), "perf".into(), "EPERM".into()]);
         }
         let preloaded = self.mode.map(|_| paths::preload_library());
         let all: Vec<_> = preloaded.iter().map(PathBuf::as_path).chain(self.library).collect();

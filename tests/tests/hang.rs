@@ -6,6 +6,7 @@
 //! What a test starts it finds again by the run directory in its environment, so that it ends nothing else.
 
 mod table;
+mod unrecorded;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -90,10 +91,16 @@ fn kind(verdict: &Value) -> &str {
 }
 
 /// A rank that ends is a child of a shell that stays: its launcher would end the others, too.
-fn job<'a>(mpi: &'a Mpi, ranks: u32, binary: PathBuf, place: &'a Path, kept: Kept) -> Job<'a> {
+fn job<'a>(
+    mpi: &'a Mpi,
+    ranks: u32,
+    binary: PathBuf,
+    place: &'a Path,
+    (kept, form): (Kept, Form),
+) -> Job<'a> {
     match kept {
-        Kept::Open => Job::new(mpi, ranks, binary, Form::Preload, place),
-        Kept::Behind => Job::new(mpi, ranks, "sh", Form::Preload, place)
+        Kept::Open => Job::new(mpi, ranks, binary, form, place),
+        Kept::Behind => Job::new(mpi, ranks, "sh", form, place)
             .args(["-c", "\"$@\"; exec sleep 60", "sh"])
             .args([binary]),
     }
@@ -126,7 +133,8 @@ fn differences(program: &Hanging, answer: &Value) -> Result<(), String> {
 
 fn check_hanging(mpi: &Mpi, program: &Hanging, binary: PathBuf) -> Result<(), String> {
     let place = place();
-    let job = job(mpi, program.ranks, binary, place.path(), program.kept).args([program.name]);
+    let kept = (program.kept, Form::Preload);
+    let job = job(mpi, program.ranks, binary, place.path(), kept).args([program.name]);
     let mut watched = Watched::start(&job);
     watched.until_here(program.ranks).map_err(|text| format!("{}: {text}", program.name))?;
     thread::sleep(SETTLES);

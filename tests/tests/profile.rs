@@ -40,7 +40,7 @@ fn run(mpi: &Mpi, way: Way) -> Run {
         program = stripped;
     }
     let front: Vec<_> = match way.is_without_perf {
-        true => vec![PathBuf::into(build::tool("without_perf")), "EPERM".into()],
+        true => vec![PathBuf::into(build::tool("without")), "perf".into(), "EPERM".into()],
         false => Vec::new(),
     };
     let job = Job::new(mpi, 2, program, Form::Preload, place.path()).args(["1.5", way.threads]);

@@ -1,15 +1,19 @@
 //! `lapscope hang` of jobs that nobody records: where each rank is, by its stack, and that looking disturbs nobody.
 
+mod gdb;
+mod odd;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job};
-use lapscope_tests::mpi::Mpi;
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::paths;
 use lapscope_tests::watched::Watched;
 
 /// Bare, but its ranks can be found again by what tests look for.
@@ -96,13 +100,55 @@ fn where_ranks_are_that_nobody_records() {
     }
 }
 
+/// What the program passed is said where it is certain, and never wrong: of each rank what is true, and of what something has to be
+/// said, as the program passes constants.
+#[test]
+fn arguments_of_calls() {
+    let world = "MPI_COMM_WORLD";
+    let programs = [
+        (
+            "hang/messages",
+            "missing_receive",
+            json!({"to": 1, "tag": 7, "communicator": world}),
+            "tag",
+        ),
+        ("hang/messages", "wrong_tag", json!({"from": 1, "tag": 1, "communicator": world}), "tag"),
+        (
+            "hang/messages",
+            "wrong_source",
+            json!({"from": 1, "tag": 7, "communicator": world}),
+            "from",
+        ),
+        ("hang/collectives", "bcast_and_reduce", json!({"root": 0, "communicator": world}), "root"),
+        ("hang/collectives", "order_swapped", json!({"communicator": world}), "communicator"),
+    ];
+    for (app, program, truth, certain) in programs {
+        for mpi in share!(mpi::debian()) {
+            let place = place();
+            let mut job = Watched::start(&job(mpi, 3, app, place.path()).args([program]));
+            job.until_here(3).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
+            std::thread::sleep(Duration::from_millis(500));
+            let answer = look(&job, "0.1");
+            let rank = answer["ranks"]
+                .as_array()
+                .and_then(|ranks| ranks.iter().find(|it| it["rank"] == 0));
+            let rank = rank.unwrap_or_else(|| panic!("no rank 0 in {answer:#}"));
+            let said =
+                rank["arguments"].as_object().unwrap_or_else(|| panic!("{program}: {rank:#}"));
+            println!("{} {program}: {said:?}", mpi.name);
+            assert!(said.contains_key(certain), "{program}: {rank:#}");
+            assert!(said.iter().all(|(name, value)| truth[name] == *value), "{program}: {rank:#}");
+        }
+    }
+}
+
 /// Threads asleep in calls that a tracer would end; ranks that compute give what they would have given.
 #[test]
 fn nobody_is_disturbed() {
     let limit = Duration::from_secs(60);
     for mpi in mpis!() {
         let place = place();
-        let mut watched = Watched::start(&job(mpi, 2, "looked_at", place.path()).args(["2"]));
+        let mut watched = Watched::start(&job(mpi, 2, "looked_at", place.path()).args(["4"]));
         watched.until_here(1).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
         let mut looks = 0;
         while !watched.is_over() && looks < 5 {
@@ -173,6 +219,75 @@ fn recorded_ranks_and_others_are_one_answer() {
             let page = fs::read_to_string(page).expect("a page");
             assert!(page.contains("Verdict") && page.contains("Call paths"), "{page}");
             assert!(page.contains("both_receive messages.c:"), "{page}");
+        }
+    }
+}
+
+/// The lines that are marked for a rank, as `FUNCTION:LINE`, innermost first.
+fn marked(source: &str, rank: u64) -> Vec<String> {
+    let (mut function, mut marked) = ("<module>", Vec::new());
+    for (number, line) in (1..).zip(source.lines()) {
+        if let Some(definition) = line.trim_start().strip_prefix("def ") {
+            function = definition.split('(').next().unwrap_or(definition);
+        } else if !line.starts_with(' ') && !line.is_empty() {
+            function = "<module>";
+        }
+        let marks = line.split_once("# rank").map_or("", |(_, marks)| marks);
+        let depths = marks.split(", rank").filter_map(|mark| mark.trim().split_once(": "));
+        for (_, depth) in depths.filter(|(of, _)| of.parse() == Ok(rank)) {
+            marked.push((depth.parse::<u32>().expect("a depth"), format!("{function}:{number}")));
+        }
+    }
+    marked.sort();
+    marked.into_iter().map(|(_, place)| place).collect()
+}
+
+/// The frames of a rank that are the program's own, in the same form, and whether there are others of an interpreter.
+fn own_lines(rank: &Value, program: &str) -> (Vec<String>, bool) {
+    let frames = rank["frames"].as_array().expect("frames");
+    let is_own =
+        |frame: &&Value| frame["file"].as_str().is_some_and(|file| file.ends_with(program));
+    let name = |frame: &Value| {
+        let function = frame["function"].as_str().expect("a function");
+        format!("{}:{}", function.rsplit('.').next().unwrap_or(function), frame["line"])
+    };
+    let lines = frames.iter().filter(is_own).map(name).collect();
+    let texts = frames.iter().map(|frame| frame["function"].as_str().unwrap_or_default());
+    (lines, texts.into_iter().any(|it| it.starts_with("_PyEval") || it.starts_with("_PyObject")))
+}
+
+/// Lines of Python stand in place of the interpreter's own frames.
+#[test]
+fn lines_of_python() {
+    let program = paths::apps().join("python_hangs.py");
+    let source = fs::read_to_string(&program).expect("the program");
+    for (python, mpi) in share!(mpi::of_each_python()) {
+        let place = place();
+        let job = Job::new(mpi, 4, paths::python(&python), Form::Bare, place.path());
+        let run = job.run_directory();
+        let job = job.args([&program]).env("MPI4PY_MPIABI", mpi.abi).env("LAPSCOPE_DIR", run);
+        let with = format!("{python} under {}", mpi.name);
+        let mut job = Watched::start(&job);
+        job.until_here(4).unwrap_or_else(|error| panic!("{with}: {error}"));
+        std::thread::sleep(Duration::from_millis(500));
+        let answer = look(&job, "0.3");
+        println!("{with}: {}", answer["sentence"]);
+        assert_eq!(answer["notes"].as_array().map(Vec::len), Some(0), "{with}: {answer:#}");
+        let ranks = answer["ranks"].as_array().expect("ranks");
+        assert_eq!(ranks.len(), 4, "{with}: {answer:#}");
+        for rank in ranks {
+            let number = rank["rank"].as_u64().expect("a rank");
+            let (lines, has_others) = own_lines(rank, "python_hangs.py");
+            assert_eq!(lines, marked(&source, number), "{with}: {rank:#}");
+            assert!(!has_others, "{with}: {rank:#}");
+            let expected = [json!("MPI_Barrier"), Value::Null, Value::Null, Value::Null];
+            let is_right = match number {
+                1 => ["MPI_Recv", "MPI_Mrecv", "MPI_Mprobe"].iter().any(|it| rank["call"] == *it),
+                _ => rank["call"] == expected[number as usize],
+            };
+            assert!(is_right && rank["stands"] == true, "{with}: {rank:#}");
+            let doing = ["in_mpi", "in_mpi", "computes", "asleep"][number as usize];
+            assert_eq!(rank["doing"], doing, "{with}: {rank:#}");
         }
     }
 }

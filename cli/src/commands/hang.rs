@@ -6,22 +6,20 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{hint_at_newer, html as pages, pending, stacks};
+use super::{diagnosis_of, hint_at_newer, html as pages, pending, stacks};
 use crate::args::{usage_error, HangArgs};
-use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
 use lapscope_data::secrets::hide_in_command;
 use lapscope_data::state::{before_init, Loaded};
-use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_data::JSON_VERSION;
-use lapscope_launch::gather::{self, look_twice, Looks};
-use lapscope_show::format::{self, warn, Document};
+use lapscope_launch::gather::{self, look_twice};
+use lapscope_show::format::{self, Document};
 use lapscope_show::html;
 use lapscope_show::render;
-use lapscope_watch::hang::{diagnose, Diagnosis};
+use lapscope_watch::hang::Diagnosis;
 use lapscope_watch::stacks::Wanted;
 
 /// A diagnosis, and of what.
@@ -84,14 +82,6 @@ fn wanted(args: &HangArgs) -> Option<Wanted> {
         (_, _, Some(job)) => Some(Wanted::Job(job.clone())),
         _ => None,
     }
-}
-
-/// What two looks tell; modules that cannot be read are named.
-pub(super) fn diagnosis_of((before, after): &Looks) -> Diagnosis {
-    let mut symbols = Symbols::new(after.modules.clone());
-    let diagnosis = diagnose(before, after, &mut symbols);
-    warn(&module_problems(symbols.troubles()));
-    diagnosis
 }
 
 /// Where there is no run: whether a job may hang before there is one.

@@ -3,10 +3,15 @@
 use std::path::Path;
 
 use crate::args::{ReferenceArgs, ResourceArgs, WrapperArgs};
+use lapscope_advise::problem::module_problems;
 use lapscope_data::db::newer_sibling;
 use lapscope_data::say;
+use lapscope_data::symbols::Symbols;
 use lapscope_data::text::shell;
+use lapscope_launch::gather::Looks;
 use lapscope_report::pipeline::OpenRun;
+use lapscope_show::format::warn;
+use lapscope_watch::hang::{diagnose, Diagnosis};
 
 pub mod bench;
 pub mod calibrate;
@@ -76,4 +81,12 @@ pub fn open_run(
     open.reference.clone_from(&times.reference);
     open.find_wrappers(&wrappers.names)?;
     Ok(open)
+}
+
+/// What two looks tell; modules that cannot be read are named.
+pub fn diagnosis_of((before, after): &Looks) -> Diagnosis {
+    let mut symbols = Symbols::new(after.modules.clone());
+    let diagnosis = diagnose(before, after, &mut symbols);
+    warn(&module_problems(symbols.troubles()));
+    diagnosis
 }

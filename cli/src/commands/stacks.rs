@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{bail, Result};
 use serde::Serialize;
 
-use super::hang::diagnosis_of;
+use super::diagnosis_of;
 use super::html as pages;
 use crate::args::HangArgs;
 use lapscope_data::model::RankList;

@@ -19,8 +19,8 @@ use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use call_name::{nonblocking_name, CallName, Completes, Epoch, Mode, Needs, Transfers};
 pub use frame::{
-    innermost_own, is_mpi_library, is_python_interpreter, is_python_layer, python_place,
-    site_frame, CallPath, Frame, Module,
+    innermost_own, is_mpi_library, is_python_interpreter, is_python_layer, python_address,
+    python_place, site_frame, CallPath, Frame, Module,
 };
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;

@@ -3,6 +3,7 @@
 //! Sources, best first: DWARF in the module, DWARF in its separate debug file, ELF symbol tables.
 //! A module whose build id differs from the recorded one is another program: nothing is read from it.
 
+mod call_site;
 mod debug_files;
 mod debuginfod;
 mod elf;
@@ -16,11 +17,13 @@ use std::path::{Path, PathBuf};
 use addr2line::gimli;
 
 use crate::model::{python_place, Frame, Module};
+use call_site::CallSites;
+pub use call_site::Passed;
 pub use debug_files::find_locally;
 pub use elf::build_id;
 use elf::ElfSymbols;
 pub use name::{base_name, short_function, FrameName};
-pub use path::name_path;
+pub use path::{name_path, of_program};
 
 /// What names frames. A trait so that analyses can be tested without object files.
 pub trait NameFrames {
@@ -58,6 +61,31 @@ impl Symbols {
     pub fn new(modules: Vec<Module>) -> Self {
         let modules = modules.into_iter().map(|module| (module, None)).collect();
         Symbols { modules, names: HashMap::new() }
+    }
+
+    /// There are more modules than it has been told of: all of them, the known ones first.
+    pub fn learn(&mut self, modules: &[Module]) {
+        let further = modules.iter().skip(self.modules.len());
+        self.modules.extend(further.map(|module| (module.clone(), None)));
+    }
+
+    /// What was passed in registers, by their numbers in DWARF, where a frame calls one of `callees`: as far as the debug information
+    /// tells that by constants and registers, of which `register` gives those of the frame.
+    pub fn passed(
+        &mut self,
+        frame: Frame,
+        callees: &[&str],
+        register: &dyn Fn(u16) -> Option<u64>,
+    ) -> Vec<(u16, Passed)> {
+        let loaded = frame.module.and_then(|module| self.modules.get_mut(module as usize));
+        let Some((module, loaded)) = loaded.filter(|(it, _)| it.python_function().is_none()) else {
+            return Vec::new();
+        };
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let sites = loaded.call_sites.get_or_insert_with(|| {
+            CallSites::read(loaded.files.iter().find(|file| elf::has_dwarf(file))?)
+        });
+        sites.as_mut().map(|it| it.passed(frame.address, callees, register)).unwrap_or_default()
     }
 
     /// Modules from which frames were wanted that could not be named.
@@ -157,6 +185,8 @@ struct LoadedModule {
     files: Vec<PathBuf>,
     dwarf: Option<addr2line::Loader>,
     elf: Option<ElfSymbols>,
+    /// `Some(None)`: there are none.
+    call_sites: Option<Option<CallSites>>,
     trouble: Option<ModuleTrouble>,
 }
 
@@ -178,7 +208,7 @@ impl LoadedModule {
         let dwarf = files.iter().find(is_usable).and_then(|file| {
             addr2line::Loader::new_with_sup(file, elf::supplementary_file(file)).ok()
         });
-        LoadedModule { files, dwarf, elf: None, trouble }
+        LoadedModule { files, dwarf, elf: None, call_sites: None, trouble }
     }
 
     /// Not looked for where the module has what it would have.

@@ -2,51 +2,98 @@
 //!
 //! Without records it is known where ranks are, and whether they move; for whom they wait is not. So no deadlock is claimed here.
 
+mod arguments;
+mod callee;
 mod maps;
 mod merge;
 mod place;
 mod processes;
+mod python;
+mod registers;
 mod stop;
 mod tree;
 mod unwind;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use lapscope_data::model::Nanos;
 use lapscope_data::store::host_name;
 use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
 
+pub use arguments::Arguments;
 pub use merge::{merge, HostLook, RecordedRun, StackDiagnosis, UnseenHost};
 pub use place::{Doing, RankStack};
 pub use processes::{Process, Processes, Wanted};
 pub use tree::Branch;
 
-use place::{choose, StackLook};
+use place::{choose, StackLook, ThreadSeen};
 use stop::ThreadCopy;
-use unwind::{CodeFiles, ProcessCode};
+use unwind::{CodeFiles, Native, ProcessCode};
 
 /// What is kept from process to process: files that are mapped everywhere are read once.
 #[derive(Default)]
 struct Reader {
     files: CodeFiles,
-    symbols: Option<(usize, Symbols)>,
+    symbols: Symbols,
 }
 
 impl Reader {
     /// What its frames are called, innermost first, inlined ones among them.
     fn names(&mut self, code: &ProcessCode, thread: &ThreadCopy) -> (Vec<FrameName>, bool) {
-        let (frames, is_whole) = code.unwind(thread);
-        let known = self.files.modules.len();
-        let is_current = self.symbols.as_ref().is_some_and(|(modules, _)| *modules == known);
-        if !is_current {
-            self.symbols = Some((known, Symbols::new(self.files.modules.clone())));
-        }
-        let (_, symbols) = self.symbols.as_mut().expect("it was just made");
-        let names: Vec<FrameName> = frames.iter().flat_map(|&frame| symbols.name(frame)).collect();
-        let ends = names.last().is_some_and(|name| name.is_start_code() || name.is_unnamed_libc());
+        let (natives, is_whole) = code.unwind(thread);
+        let frames = code.with_python(&natives, &thread.python, &mut self.files);
+        self.symbols.learn(&self.files.modules);
+        let names = frames.iter().flat_map(|&frame| self.symbols.name(frame)).collect();
+        // a program without symbols does not name the outermost one; the C library in front of that does
+        let outermost = natives.iter().rev().take(2).flat_map(|it| self.symbols.name(it.frame));
+        let ends = outermost.into_iter().any(|it| it.is_start_code() || it.is_unnamed_libc());
         (names, is_whole && ends)
+    }
+
+    fn seen(&mut self, pid: i64, code: &ProcessCode, copy: ThreadCopy) -> ThreadSeen {
+        let (mut names, is_whole) = self.names(code, &copy);
+        if !names.iter().any(|name| place::call_name(name).is_some()) {
+            let within = names.iter().rposition(FrameName::is_mpi).map_or(0, |at| at + 1);
+            names.splice(within..within, self.jumped_on(pid, code, &copy));
+        }
+        let arguments = self.arguments(code, &copy);
+        ThreadSeen { copy, names, is_whole, arguments }
+    }
+
+    /// The call that a thread is inside of where it has no frame, as it went on by a jump.
+    fn jumped_on(
+        &mut self,
+        pid: i64,
+        code: &ProcessCode,
+        thread: &ThreadCopy,
+    ) -> Option<FrameName> {
+        let (natives, _) = code.unwind(thread);
+        let is_mpi = |native: &Native| {
+            native.frame.module.is_some_and(|it| self.files.modules[it as usize].is_mpi())
+        };
+        let caller = natives.get(natives.iter().rposition(is_mpi)? + 1)?;
+        let entered = self.symbols.name(code.entered(pid, caller)?);
+        entered.into_iter().find(|name| place::call_name(name).is_some())
+    }
+
+    /// Those of the MPI call that it is inside of.
+    fn arguments(&mut self, code: &ProcessCode, thread: &ThreadCopy) -> Option<Arguments> {
+        let (natives, _) = code.unwind(thread);
+        let mut call_at = |native: &Native| {
+            let names = self.symbols.name(native.frame);
+            names.iter().find_map(place::call_name)
+        };
+        let inside = natives.iter().rposition(|native| call_at(native).is_some())?;
+        let (call, caller) = (call_at(&natives[inside])?, natives.get(inside + 1)?);
+        let callees = arguments::callees(&call)?;
+        let known = code.registers(thread, &natives, inside + 1)?;
+        let register = |number: u16| *known.get(usize::from(number))?;
+        let passed =
+            self.symbols.passed(caller.frame, &callees.each_ref().map(|it| it.as_str()), &register);
+        arguments::of(&call, &passed, |handle| code.communicator(caller, handle))
     }
 
     fn look(&mut self, process: &Process) -> StackLook {
@@ -58,18 +105,33 @@ impl Reader {
             });
             return look;
         };
-        match stop::copy(process.pid, |thread| self.names(&code, thread).1) {
+        if is_of_32_bits(process.pid) {
+            look.problem = Some("stacks of 32-bit processes cannot be read".to_owned());
+            return look;
+        }
+        let python = |tid| code.python_lines(tid);
+        match stop::copy(process.pid, &python, |thread| self.names(&code, thread).1) {
             Ok(copy) => {
                 look.held = copy.held;
                 look.problem = copy.failed.first().map(|(_, why)| why.clone());
-                let threads = copy.threads.iter();
-                look.threads =
-                    threads.map(|thread| (thread.clone(), self.names(&code, thread).0)).collect();
+                let is_unsound = copy.threads.iter().any(|thread| thread.python.is_unsound);
+                let unsound = is_unsound.then_some("frames are not where its version has them");
+                look.python_problem = code.python_problem().or(unsound).map(str::to_owned);
+                let threads = copy.threads.into_iter();
+                look.threads = threads.map(|copy| self.seen(process.pid, &code, copy)).collect();
             }
             Err(_) => look.problem = Some("it has ended".to_owned()),
         }
         look
     }
+}
+
+/// By its executable, elf(5).
+fn is_of_32_bits(pid: i64) -> bool {
+    const CLASS: usize = 4;
+    let mut begin = [0; CLASS + 1];
+    let executable = fs::File::open(format!("/proc/{pid}/exe"));
+    executable.and_then(|mut it| it.read_exact(&mut begin)).is_ok() && begin[CLASS] == 1
 }
 
 /// Looks at processes of this host twice.
@@ -87,7 +149,7 @@ pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     let held = first.iter().chain(&second).map(|look| look.held).max().unwrap_or_default();
     let ranks: Vec<RankStack> =
         first.iter().zip(&second).map(|(before, after)| choose(before, after)).collect();
-    let notes = notes(processes, &ranks);
+    let notes = notes(processes, &ranks, &second);
     HostLook {
         host: host_name(),
         observed_ns: observed,
@@ -98,7 +160,7 @@ pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     }
 }
 
-fn notes(processes: &Processes, ranks: &[RankStack]) -> Vec<String> {
+fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec<String> {
     let mut notes = Vec::new();
     if processes.forbidden > 0 {
         notes.push(format!(
@@ -111,13 +173,16 @@ fn notes(processes: &Processes, ranks: &[RankStack]) -> Vec<String> {
     for pid in &processes.missing {
         notes.push(format!("there is no process {pid} on this machine"));
     }
-    let mut problems: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
-    for rank in ranks.iter().filter(|rank| rank.frames.is_empty()) {
-        if let Some(problem) = &rank.problem {
-            problems.entry(problem).or_default().push(rank.pid);
-        }
+    let problems = ranks.iter().filter_map(|rank| Some((rank.problem.clone()?, rank.pid)));
+    let python = looks.iter().filter_map(|look| {
+        let why = look.python_problem.as_deref()?;
+        Some((format!("lines of Python are not known: {why}"), look.process.pid))
+    });
+    let mut by_problem: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for (problem, pid) in problems.chain(python) {
+        by_problem.entry(problem).or_default().push(pid);
     }
-    notes.extend(problems.iter().map(|(problem, pids)| format!("{}: {problem}", named(pids))));
+    notes.extend(by_problem.iter().map(|(problem, pids)| format!("{}: {problem}", named(pids))));
     notes
 }
 

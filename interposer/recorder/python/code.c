@@ -6,7 +6,7 @@
 
 /* A string's characters, of one, two or four bytes each. */
 struct characters {
-    const void *at;
+    uintptr_t at;             /* 0: it is none */
     uint64_t count;
     unsigned width, most;     /* bytes of one; of one in UTF-8, at the most */
 };
@@ -14,23 +14,24 @@ struct characters {
 static struct characters characters_of(uintptr_t string)
 {
     const struct python_layout *l = &python_layout;
-    uint32_t state = *(const uint32_t *)(string + (uintptr_t)l->text_state) >> l->text_kind_bit;
+    uint32_t state = python_half_word(string, l->text_state) >> l->text_kind_bit;
     unsigned kind = state & 7, is_compact = state >> 3 & 1, is_ascii = state >> 4 & 1;
     if (!is_compact || (kind != 1 && kind != 2 && kind != 4))
-        return (struct characters){NULL, 0, 1, 1};
-    return (struct characters){(const void *)(string + (uintptr_t)(is_ascii ? l->text_ascii : l->text_compact)),
+        return (struct characters){0, 0, 1, 1};
+    return (struct characters){string + (uintptr_t)(is_ascii ? l->text_ascii : l->text_compact),
                                python_word(string, l->text_length), kind, is_ascii ? 1 : kind == 4 ? 4 : kind + 1};
 }
 
 static uint32_t character_at(struct characters characters, uint64_t at)
 {
+    const void *it = python_memory_at(characters.at + at * characters.width, characters.width);
     switch (characters.width) {
     case 1:
-        return ((const uint8_t *)characters.at)[at];
+        return *(const uint8_t *)it;
     case 2:
-        return ((const uint16_t *)characters.at)[at];
+        return *(const uint16_t *)it;
     default:
-        return ((const uint32_t *)characters.at)[at];
+        return *(const uint32_t *)it;
     }
 }
 
@@ -90,11 +91,13 @@ void python_name_of(uintptr_t code, char text[PYTHON_NAME_BYTES])
 
 struct python_place python_place_of(uintptr_t code, uint64_t instruction)
 {
-    enum { BYTES_SIZE = 16, BYTES_TEXT = 32 };
     const struct python_layout *l = &python_layout;
     uint64_t at = l->instruction_is_pointer ? instruction - (code + (uintptr_t)l->bytecode)
                                             : instruction * l->bytes_an_instruction;
     uintptr_t table = python_word(code, l->line_table);
-    uint32_t first_line = *(const uint32_t *)(code + (uintptr_t)l->first_line);
-    return python_place_in(l->lines, (const uint8_t *)table + BYTES_TEXT, python_word(table, BYTES_SIZE), first_line, at);
+    uint64_t bytes = python_word(table, PYTHON_BYTES_SIZE);
+    uint32_t first_line = python_half_word(code, l->first_line);
+    if (bytes > PYTHON_MOST_TABLE)
+        return (struct python_place){0, 0};
+    return python_place_in(l->lines, python_memory_at(table + PYTHON_BYTES_TEXT, bytes), bytes, first_line, at);
 }

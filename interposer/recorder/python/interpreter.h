@@ -2,12 +2,12 @@
 #ifndef LAPSCOPE_PYTHON_INTERPRETER_H
 #define LAPSCOPE_PYTHON_INTERPRETER_H
 
+#include "mix.h"
 #include "proof.h"
 
 struct python_interpreter {
     struct python_api api;
-    uintptr_t code_begin, code_end;        /* of the executable or library that it is */
-    uintptr_t eval_begin, eval_end;        /* _PyEval_EvalFrameDefault */
+    struct python_machine_code code;
     uint64_t generation;                   /* higher whenever a known code object died */
 };
 extern struct python_interpreter python_interpreter;

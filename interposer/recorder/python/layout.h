@@ -2,11 +2,14 @@
 #ifndef LAPSCOPE_PYTHON_LAYOUT_H
 #define LAPSCOPE_PYTHON_LAYOUT_H
 
-#include <stdint.h>
+#include "memory.h"
 
 enum python_line_format { LINES_LNOTAB /* 3.8, 3.9 */, LINES_RANGES /* 3.10 */, LINES_LOCATIONS /* 3.11 on */ };
 
 struct python_layout {
+    /* The threads of a process, for those who read from outside: in _PyRuntime the first interpreter, in that the next one and
+     * its first thread, in PyThreadState the next one and its pthread_t */
+    int16_t first_interpreter, next_interpreter, first_thread, next_thread, thread_number;
     /* PyThreadState: its innermost frame, or a word that points to where that stands */
     int16_t frame_of_thread;
     int16_t frame_of_cframe;          /* -1: the thread state has the frame itself */
@@ -32,12 +35,20 @@ struct python_layout {
 const char *python_layout_of(unsigned version, const void *runtime, struct python_layout *layout);
 
 /* The one in force. */
-extern struct python_layout python_layout;
+extern PYTHON_OF_ITS_READER struct python_layout python_layout;
+
+/* Where some of a version are built in one way, some in another: takes the other way from now on. Returns whether there is one. */
+int python_layout_take_other(void);
 
 /* Where the objects of a thread state stand. */
 static inline uintptr_t python_word(uintptr_t object, int offset)
 {
-    return *(const uintptr_t *)(object + (uintptr_t)offset);
+    return *(const uintptr_t *)python_memory_at(object + (uintptr_t)offset, sizeof(uintptr_t));
+}
+
+static inline uint32_t python_half_word(uintptr_t object, int offset)
+{
+    return *(const uint32_t *)python_memory_at(object + (uintptr_t)offset, sizeof(uint32_t));
 }
 
 static inline uintptr_t python_innermost(uintptr_t thread)
@@ -57,13 +68,13 @@ static inline uint64_t python_instruction(uintptr_t frame)
 {
     const struct python_layout *l = &python_layout;
     return l->instruction_is_pointer ? python_word(frame, l->instruction)
-                                     : (uint64_t)*(const uint32_t *)(frame + (uintptr_t)l->instruction);
+                                     : python_half_word(frame, l->instruction);
 }
 
 static inline int python_is_shim(uintptr_t frame)
 {
     const struct python_layout *l = &python_layout;
-    return l->owner >= 0 && *(const uint8_t *)(frame + (uintptr_t)l->owner) >= l->first_shim;
+    return l->owner >= 0 && *(const uint8_t *)python_memory_at(frame + (uintptr_t)l->owner, 1) >= l->first_shim;
 }
 
 #endif

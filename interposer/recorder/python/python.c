@@ -128,8 +128,8 @@ static int keep_if_holding(struct dl_phdr_info *object, size_t size, void *conte
     }
     if (address < begin || address >= end)
         return 0;
-    python_interpreter.code_begin = begin;
-    python_interpreter.code_end = end;
+    python_interpreter.code.begin = begin;
+    python_interpreter.code.end = end;
     return 1;
 }
 
@@ -141,8 +141,8 @@ static int find_code(uintptr_t function, void *library)
     void *eval = find(library, "_PyEval_EvalFrameDefault");
     if (!eval || !dladdr1(eval, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
         return 0;
-    python_interpreter.eval_begin = (uintptr_t)eval;
-    python_interpreter.eval_end = (uintptr_t)eval + symbol->st_size;
+    python_interpreter.code.eval_begin = (uintptr_t)eval;
+    python_interpreter.code.eval_end = (uintptr_t)eval + symbol->st_size;
     return dl_iterate_phdr(keep_if_holding, &function);
 }
 

@@ -2,13 +2,11 @@
 #ifndef LAPSCOPE_PYTHON_H
 #define LAPSCOPE_PYTHON_H
 
-#include <stdint.h>
+#include "mix.h"
 
 #pragma GCC visibility push(hidden)
 extern int python_is_on;      /* an interpreter was found, and what is known of it proved */
 #pragma GCC visibility pop
-
-enum { PYTHON_MOST_FRAMES = 128 };
 
 /* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_PYTHON. */
 void python_configure(void);
@@ -22,23 +20,8 @@ struct python_identity {
 };
 struct python_identity python_identity(void);
 
-/* The calling thread's lines of Python, innermost first. */
-struct python_line {
-    uintptr_t address;        /* in the address space of its function */
-    int is_outermost;         /* of those that one activation of the interpreter runs */
-    uintptr_t stands_at;      /* of an outermost one, something of that activation on the machine's stack; 0: not known */
-};
-struct python_lines {
-    struct python_line line[PYTHON_MOST_FRAMES];
-    unsigned count;
-    int truncated;            /* there are further callers */
-};
+/* The calling thread's lines of Python. */
 void python_read_lines(struct python_lines *lines, unsigned most);
-
-/* A native frame: the return address into its function, and the lowest address of its part of the stack. */
-struct python_native {
-    uintptr_t address, stack;
-};
 
 /* Puts the lines in place of the interpreter's own frames: `to` has room for `most`. Returns how many there are. */
 unsigned python_mix(const struct python_lines *lines, const struct python_native *native, unsigned count, uintptr_t *to,

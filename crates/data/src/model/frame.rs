@@ -28,9 +28,16 @@ impl Module {
     }
 }
 
+/// How many bits of an address of a Python function are the column.
+const COLUMN_BITS: u32 = 12;
+
+/// The address of a line and column of a Python function, as recorders have it.
+pub fn python_address(line: u32, column: u32) -> u64 {
+    u64::from(line) << COLUMN_BITS | u64::from(column)
+}
+
 /// Line and column, from 1, that an address of a Python function means; 0: not known.
 pub fn python_place(address: u64) -> (u32, u32) {
-    const COLUMN_BITS: u32 = 12;
     ((address >> COLUMN_BITS) as u32, (address & ((1 << COLUMN_BITS) - 1)) as u32)
 }
 
@@ -137,6 +144,7 @@ mod tests {
         assert_eq!(own(&[0, 1, 6]), Some(1), "without lines of Python");
         assert_eq!(own(&[]), None);
         assert_eq!(python_place(41 << 12 | 9), (41, 9));
+        assert_eq!(python_address(41, 9), 41 << 12 | 9);
     }
 
     #[test]

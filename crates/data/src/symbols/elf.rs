@@ -11,7 +11,7 @@ use object::{BinaryFormat, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::files::open_regular;
 
-fn with_object<T>(
+pub(super) fn with_object<T>(
     path: &Path,
     read: impl for<'a> FnOnce(&object::File<'a, &'a ReadCache<File>>) -> T,
 ) -> Option<T> {

@@ -6,7 +6,11 @@ use crate::model::Frame;
 /// The frames of a path from the caller of MPI outwards to `main`: neither what MPI, or what brings it to Python, does before it
 /// comes to the wrapped call, nor what runs below `main`.
 pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName> {
-    let mut named: Vec<FrameName> = frames.iter().flat_map(|&frame| names.name(frame)).collect();
+    of_program(frames.iter().flat_map(|&frame| names.name(frame)).collect())
+}
+
+/// The same of a path that has names.
+pub fn of_program(mut named: Vec<FrameName>) -> Vec<FrameName> {
     // Never cut the caller of MPI itself, whatever it is called.
     if let Some(start) = named.iter().skip(1).position(FrameName::is_start_code) {
         named.truncate(start + 1);

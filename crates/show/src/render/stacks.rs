@@ -186,7 +186,8 @@ fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result
     let head = format!("rank {number} on {}, process {}", visible(&rank.host), rank.pid);
     writeln!(out, "\n{}", style.bold(&head))?;
     if let Some(call) = &rank.call {
-        writeln!(out, "  {call}")?;
+        let passed = rank.arguments.as_ref().map(|it| format!(" ({})", it.in_words()));
+        writeln!(out, "  {call}{}", passed.unwrap_or_default())?;
     }
     for frame in rank.frames.iter().map(FrameName::short) {
         writeln!(out, "  {frame}")?;

@@ -1,5 +1,6 @@
-//! What a process has mapped: proc_pid_maps(5).
+//! What a process has mapped: proc_pid_maps(5), and what stands there.
 
+use std::io;
 use std::ops::Range;
 
 /// A line of it.
@@ -27,6 +28,28 @@ impl Mapping {
         let path = words.nth(2).unwrap_or_default().trim_start().to_owned();
         Some(Mapping { addresses, is_code, offset, path })
     }
+}
+
+/// Reads memory of a process; what it has not got shortens it.
+///
+/// # Errors
+/// Nothing of it can be read.
+pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut memory = vec![0u8; bytes];
+    let local = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: bytes };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
+    // SAFETY: `local` is memory of ours of that length.
+    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
+    if read < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    memory.truncate(read as usize);
+    Ok(memory)
+}
+
+/// A word of it.
+pub fn read_word(pid: i64, address: u64) -> Option<u64> {
+    Some(u64::from_ne_bytes(read_memory(pid, address, 8).ok()?.try_into().ok()?))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::place::{self, RankStack};
+use super::processes::distinct;
 use super::tree::{self, Branch};
 use crate::hang::Diagnosis;
 use lapscope_data::model::{Nanos, Rank};
@@ -73,14 +74,6 @@ impl StackDiagnosis {
     pub fn runs(&self) -> Vec<PathBuf> {
         distinct(self.ranks.iter().filter_map(|rank| rank.run.clone()))
     }
-}
-
-/// Each once.
-pub(super) fn distinct(runs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
-    let mut runs: Vec<PathBuf> = runs.collect();
-    runs.sort_unstable();
-    runs.dedup();
-    runs
 }
 
 /// A host that several have looked at counts once.

@@ -6,20 +6,32 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::arguments::Arguments;
 use super::processes::Process;
 use super::stop::ThreadCopy;
 use lapscope_data::model::Rank;
 use lapscope_data::store::host_name;
-use lapscope_data::symbols::{base_name, FrameName};
-use lapscope_data::text::capitalized;
+use lapscope_data::symbols::{self, base_name, FrameName};
 use lapscope_data::text::ranks::in_words;
+use lapscope_data::text::{capitalized, plural};
+
+/// A thread and what its frames are called, innermost first.
+pub(super) struct ThreadSeen {
+    pub copy: ThreadCopy,
+    pub names: Vec<FrameName>,
+    /// All callers are there.
+    pub is_whole: bool,
+    pub arguments: Option<Arguments>,
+}
 
 /// What a look has found of a process.
 pub(super) struct StackLook {
-    process: Process,
-    pub threads: Vec<(ThreadCopy, Vec<FrameName>)>,
+    pub process: Process,
+    pub threads: Vec<ThreadSeen>,
     pub held: Duration,
     pub problem: Option<String>,
+    /// Why there are no lines of Python of it, where it has an interpreter.
+    pub python_problem: Option<String>,
 }
 
 impl StackLook {
@@ -29,17 +41,15 @@ impl StackLook {
             threads: Vec::new(),
             held: Duration::ZERO,
             problem: None,
+            python_problem: None,
         }
     }
 
     /// The thread that says where the rank is: one inside an MPI call, else the first. With several inside, the first of them.
-    fn chosen(&self) -> Option<&(ThreadCopy, Vec<FrameName>)> {
-        let first = self.threads.iter().find(|(thread, _)| thread.tid == self.process.pid);
-        let inside = || self.threads.iter().find(|(_, names)| called(names).is_some());
-        match first {
-            Some((_, names)) if called(names).is_some() => first,
-            _ => inside().or(first),
-        }
+    fn chosen(&self) -> Option<&ThreadSeen> {
+        let first = self.threads.iter().find(|thread| thread.copy.tid == self.process.pid);
+        let is_inside = |thread: &&ThreadSeen| called(&thread.names).is_some();
+        first.filter(is_inside).or_else(|| self.threads.iter().find(is_inside)).or(first)
     }
 }
 
@@ -72,6 +82,8 @@ pub struct RankStack {
     pub doing: Doing,
     /// The MPI call that it is inside of; `null`: none.
     pub call: Option<String>,
+    /// What the program passed to that, where that is certain; `null`: nothing is.
+    pub arguments: Option<Arguments>,
     /// The system call in which it sleeps, where it does.
     pub sleeps_in: Option<String>,
     /// Whether it was at the same place at both looks; of one that computes, whether it was so by its outer lines.
@@ -89,19 +101,30 @@ pub struct RankStack {
 
 /// The MPI call that a stack is inside of, and how many of its frames are within: the outermost one counts, as MPI calls itself.
 fn called(names: &[FrameName]) -> Option<(String, usize)> {
-    let place = names.iter().rposition(|name| call_name(name).is_some())?;
-    Some((call_name(&names[place])?, place + 1))
+    if let Some(place) = names.iter().rposition(|name| call_name(name).is_some()) {
+        return Some((call_name(&names[place])?, place + 1));
+    }
+    // threads of MPI's own are called by nobody
+    let place = names.iter().rposition(FrameName::is_mpi)?;
+    let caller = names.get(place + 1)?;
+    let is_called = !caller.is_start_code() && !caller.is_unnamed_libc();
+    let function = names[place].function.as_deref().unwrap_or("a function of MPI");
+    is_called.then(|| (function.to_owned(), place + 1))
 }
 
 /// "MPI_Recv", of `PMPI_Recv`, `mpi_recv_`, `mpi_recv_f08_` and the like in a library of MPI.
-fn call_name(name: &FrameName) -> Option<String> {
+pub(super) fn call_name(name: &FrameName) -> Option<String> {
     let function = name.function.as_deref()?;
     if !name.is_mpi() {
         return None;
     }
     let plain = function.strip_prefix('P').or(function.strip_prefix('p')).unwrap_or(function);
     let rest = plain.strip_prefix("MPI_").or_else(|| plain.strip_prefix("mpi_"))?;
-    let rest = rest.trim_end_matches('_').trim_end_matches("_f08").trim_end_matches("_f");
+    let rest = rest
+        .trim_end_matches('_')
+        .trim_end_matches("_f08ts")
+        .trim_end_matches("_f08")
+        .trim_end_matches("_f");
     let mut letters = rest.chars();
     let first = letters.next().filter(char::is_ascii_alphabetic)?;
     let is_word = rest.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
@@ -113,13 +136,7 @@ fn call_name(name: &FrameName) -> Option<String> {
 /// The frames of the program, from the caller of MPI out to `main`.
 fn of_program(names: &[FrameName]) -> Vec<FrameName> {
     let within = called(names).map_or(0, |(_, within)| within);
-    let outer = &names[within..];
-    let end = outer.iter().position(FrameName::is_start_code).unwrap_or(outer.len());
-    let mut frames = outer[..end].to_vec();
-    while frames.len() > 1 && frames.last().is_some_and(FrameName::is_unnamed_libc) {
-        frames.pop();
-    }
-    frames
+    symbols::of_program(names[within..].to_vec())
 }
 
 /// By both looks.
@@ -133,6 +150,7 @@ pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
         size: process.size,
         doing: Doing::Unknown,
         call: None,
+        arguments: None,
         sleeps_in: None,
         stands: false,
         frames: Vec::new(),
@@ -141,14 +159,20 @@ pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
         run: process.run.clone(),
         problem: after.problem.clone(),
     };
-    let Some((thread, names)) = after.chosen() else { return rank };
+    let Some(ThreadSeen { copy: thread, names, is_whole, arguments }) = after.chosen() else {
+        return rank;
+    };
+    if !is_whole && rank.problem.is_none() {
+        rank.problem = Some("the outermost callers are not known".to_owned());
+    }
     rank.call = called(names).map(|(call, _)| call);
     rank.frames = of_program(names);
+    rank.arguments = arguments.clone();
     let system = &thread.system;
     let sleeps = !matches!(system.state, 'R');
     rank.sleeps_in = Some(&system.sleeps_in).filter(|place| sleeps && !place.is_empty()).cloned();
-    let earlier = before.threads.iter().find(|(it, _)| it.tid == thread.tid);
-    if let Some((earlier, earlier_names)) = earlier {
+    let earlier = before.threads.iter().find(|it| it.copy.tid == thread.tid);
+    if let Some(ThreadSeen { copy: earlier, names: earlier_names, .. }) = earlier {
         let same_call = called(earlier_names).map(|(call, _)| call) == rank.call;
         let frames = of_program(earlier_names);
         let is_inside = rank.call.is_some();
@@ -164,7 +188,7 @@ pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
     rank.doing = match (system.state, &rank.call) {
         ('T' | 't', _) => Doing::Stopped,
         (_, Some(call))
-            if call.starts_with("MPI_Test") || call.contains("probe") && call.contains('I') =>
+            if call.starts_with("MPI_Test") || ["MPI_Iprobe", "MPI_Improbe"].contains(&&**call) =>
         {
             Doing::Polls
         }
@@ -246,17 +270,23 @@ pub(super) fn sentence(ranks: &[RankStack]) -> String {
             count if count == members.len() => " at both looks",
             _ => "; some moved between the looks",
         };
-        format!("{who} {} {place}{still}", if members.len() == 1 { "is" } else { "are" })
+        let passed = match members.as_slice() {
+            [only] => only.arguments.as_ref().map(|it| format!(" ({})", it.in_words())),
+            _ => None,
+        };
+        let passed = passed.unwrap_or_default();
+        format!("{who} {} {place}{passed}{still}", if members.len() == 1 { "is" } else { "are" })
     });
     let said: Vec<String> = said.map(|sentence| capitalized(&sentence)).collect();
     let mut text = said.join(". ");
     if groups.len() > MOST {
-        text += &format!(". Others are at {} further places", groups.len() - MOST);
+        let further = groups.len() - MOST;
+        text += &format!(". Others are at {further} further place{}", plural(further as u64));
     }
     let all_stand =
         ranks.iter().all(|it| it.stands && it.call.is_some() && it.doing != Doing::Polls);
     if all_stand {
-        text += ". All ranks are inside MPI and none moved: it hangs, unless what they wait for is under way";
+        text += ". All ranks are inside MPI and none moved: they wait for each other, or for what is under way";
     }
     text + "."
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::merge::distinct;
 use lapscope_data::model::{is_mpi_library, Rank};
 use lapscope_data::recovery::run_of;
 use lapscope_data::secrets::hide_in_command;
@@ -101,6 +100,14 @@ impl Processes {
             |it: &Process| it.has_mpi || it.rank.is_some_and(|rank| !with_mpi.contains(&rank));
         self.found.retain(is_rank);
     }
+}
+
+/// Each once.
+pub(super) fn distinct(runs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut runs: Vec<PathBuf> = runs.collect();
+    runs.sort_unstable();
+    runs.dedup();
+    runs
 }
 
 fn pids(wanted: &Wanted) -> Vec<i64> {

@@ -9,7 +9,8 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::maps::Mapping;
+use super::maps::{read_memory, Mapping};
+use super::python::PythonLines;
 use lapscope_data::state::{state_of_thread, SystemState};
 
 /// So much of a stack is copied, from its top on.
@@ -26,6 +27,8 @@ pub struct Registers {
     pub frame: Option<u64>,
     /// The return address of a leaf function, where processors keep it in a register.
     pub link: u64,
+    /// What functions preserve, as `registers.rs` numbers them; `None`: not known without stopping.
+    pub preserved: [Option<u64>; 6],
 }
 
 /// A thread as it was.
@@ -36,6 +39,7 @@ pub struct ThreadCopy {
     pub registers: Registers,
     /// Memory from `registers.stack` on.
     pub stack: Vec<u8>,
+    pub python: PythonLines,
 }
 
 impl ThreadCopy {
@@ -57,11 +61,16 @@ pub struct ProcessCopy {
     pub held: Duration,
 }
 
-/// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told.
+/// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told, `python` reads
+/// lines of one while it stands.
 ///
 /// # Errors
 /// There is no such process any more.
-pub fn copy(pid: i64, mut is_enough: impl FnMut(&ThreadCopy) -> bool) -> io::Result<ProcessCopy> {
+pub fn copy(
+    pid: i64,
+    python: &(impl Fn(i64) -> PythonLines + Sync),
+    mut is_enough: impl FnMut(&ThreadCopy) -> bool,
+) -> io::Result<ProcessCopy> {
     let tids = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     let mut tids: Vec<i64> = tids.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
     tids.sort_unstable();
@@ -70,12 +79,14 @@ pub fn copy(pid: i64, mut is_enough: impl FnMut(&ThreadCopy) -> bool) -> io::Res
     let mut copy = ProcessCopy::default();
     for tid in tids {
         let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
-        if let Some(thread) = asleep(pid, tid, &system, &maps).filter(|thread| is_enough(thread)) {
+        let thread = asleep(pid, tid, &system, &maps, python);
+        if let Some(thread) = thread.filter(|thread| is_enough(thread)) {
             copy.threads.push(thread);
             continue;
         }
-        let traced =
-            std::thread::scope(|scope| scope.spawn(|| stopped(pid, tid, system, &maps)).join());
+        let traced = std::thread::scope(|scope| {
+            scope.spawn(|| stopped(pid, tid, system, &maps, python)).join()
+        });
         match traced.unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
             Ok((thread, held)) => {
                 copy.held = copy.held.max(held);
@@ -94,6 +105,7 @@ fn why(error: &io::Error) -> String {
             /proc/sys/kernel/yama/ptrace_scope is not 0 (as root: sysctl kernel.yama.ptrace_scope=0), or the container has no \
             SYS_PTRACE (docker run --cap-add SYS_PTRACE)"
             .to_owned(),
+        Some(libc::ENOSYS) => "a filter of system calls (seccomp) forbids it".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -101,7 +113,13 @@ fn why(error: &io::Error) -> String {
 // --- without stopping --------------------------------------------------------------------------------------------------
 
 /// `None`: it runs, or may not be asked.
-fn asleep(pid: i64, tid: i64, system: &SystemState, maps: &[Mapping]) -> Option<ThreadCopy> {
+fn asleep(
+    pid: i64,
+    tid: i64,
+    system: &SystemState,
+    maps: &[Mapping],
+    python: &impl Fn(i64) -> PythonLines,
+) -> Option<ThreadCopy> {
     let place = format!("/proc/{pid}/task/{tid}/syscall");
     let before = fs::read_to_string(&place).ok()?;
     let mut last = before.split_whitespace().rev();
@@ -113,6 +131,7 @@ fn asleep(pid: i64, tid: i64, system: &SystemState, maps: &[Mapping]) -> Option<
         system: system.clone(),
         registers,
         stack: read_stack(pid, stack, maps).ok()?,
+        python: python(tid),
     };
     let after = fs::read_to_string(&place).ok()?;
     (before == after).then_some(thread)
@@ -143,6 +162,7 @@ fn stopped(
     tid: i64,
     system: SystemState,
     maps: &[Mapping],
+    python: &impl Fn(i64) -> PythonLines,
 ) -> io::Result<(ThreadCopy, Duration)> {
     seize(tid)?;
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
@@ -151,8 +171,9 @@ fn stopped(
     let held = Held(tid);
     let registers = read_registers(tid)?;
     let stack = read_stack(pid, registers.stack, maps)?;
+    let python = python(tid);
     drop(held);
-    Ok((ThreadCopy { tid, system, registers, stack }, begun.elapsed()))
+    Ok((ThreadCopy { tid, system, registers, stack, python }, begun.elapsed()))
 }
 
 /// Another lapscope that looks at the same process lets it go at once.
@@ -205,36 +226,25 @@ fn read_registers(tid: i64) -> io::Result<Registers> {
         libc::iovec { iov_base: std::ptr::addr_of_mut!(all).cast(), iov_len: size_of_val(&all) };
     request(libc::PTRACE_GETREGSET, tid, NT_PRSTATUS, std::ptr::addr_of_mut!(vector) as usize)?;
     #[cfg(target_arch = "x86_64")]
-    let registers =
-        Registers { instruction: all.rip, stack: all.rsp, frame: Some(all.rbp), link: 0 };
+    let registers = Registers {
+        instruction: all.rip,
+        stack: all.rsp,
+        frame: Some(all.rbp),
+        link: 0,
+        preserved: [all.rbx, all.rbp, all.r12, all.r13, all.r14, all.r15].map(Some),
+    };
     #[cfg(target_arch = "aarch64")]
     let registers = Registers {
         instruction: all.pc,
         stack: all.sp,
         frame: Some(all.regs[29]),
         link: all.regs[30],
+        preserved: [None; 6],
     };
     Ok(registers)
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------
-
-/// Reads memory of a process; what it has not got shortens it.
-///
-/// # Errors
-/// Nothing of it can be read.
-pub fn read_memory(pid: i64, address: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut memory = vec![0u8; bytes];
-    let local = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: bytes };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
-    // SAFETY: `local` is memory of ours of that length.
-    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-    if read < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    memory.truncate(read as usize);
-    Ok(memory)
-}
 
 /// Up to the end of its mapping, of those that were there before any thread was stopped.
 fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {

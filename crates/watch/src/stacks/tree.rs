@@ -24,8 +24,8 @@ pub(super) fn merge(ranks: &[RankStack]) -> Vec<Branch> {
     let mut growing = Growing::default();
     for rank in ranks {
         let mut within = None;
-        let places = rank.frames.iter().rev().map(FrameName::brief).chain([leaf(rank)]);
-        for place in places {
+        let places = shortened(rank.frames.iter().rev().map(FrameName::brief));
+        for place in places.into_iter().chain([leaf(rank)]) {
             let at = growing.branch(within, place);
             growing.count(at, rank);
             within = Some(at);
@@ -75,6 +75,30 @@ impl Growing {
     }
 }
 
+/// Readers of JSON refuse what is nested deeper than some hundred levels, and a branch has two.
+const DEEPEST: usize = 40;
+
+/// Functions that call themselves are one place; of what is still too long the middle is left out.
+fn shortened(places: impl Iterator<Item = String>) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for place in places {
+        match counted.last_mut() {
+            Some((last, count)) if *last == place => *count += 1,
+            _ => counted.push((place, 1)),
+        }
+    }
+    let times = |(place, count): (String, usize)| match count {
+        1 => place,
+        _ => format!("{place} × {count}"),
+    };
+    let mut path: Vec<String> = counted.into_iter().map(times).collect();
+    if path.len() > DEEPEST {
+        let left_out = path.len() - DEEPEST;
+        path.splice(DEEPEST / 2..DEEPEST / 2 + left_out, [format!("… {left_out} places …")]);
+    }
+    path
+}
+
 fn leaf(rank: &RankStack) -> String {
     let moves = if rank.stands { "" } else { ", moves" };
     let what = match (rank.doing, &rank.call) {
@@ -92,4 +116,17 @@ fn leaf(rank: &RankStack) -> String {
 fn sort(branches: &mut [Branch]) {
     branches.sort_by_key(|branch| branch.count);
     branches.iter_mut().for_each(|branch| sort(&mut branch.branches));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn recursion_is_one_place_and_nothing_is_nested_too_deep() {
+        let path = |text: &str| shortened(text.split(' ').map(str::to_owned));
+        assert_eq!(path("main f f f g f"), ["main", "f × 3", "g", "f"]);
+        let deep = path(&"a b ".repeat(100));
+        assert_eq!((deep.len(), deep[20].as_str()), (41, "… 161 places …"));
+    }
 }

@@ -29,6 +29,7 @@ fn rank(number: i64, host: &str, call: Option<&str>, frames: Vec<FrameName>) -> 
         call: call.map(str::to_owned),
         sleeps_in: None,
         stands: true,
+        arguments: None,
         frames,
         threads: 1,
         is_recorded: false,

@@ -1,0 +1,219 @@
+//! Processes that are odd, and machines that forbid to look: the answer is a partial one, and says why.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use lapscope_tests::launch::place;
+use lapscope_tests::{build, child, mpi, paths, say};
+
+/// A process that is looked at, and killed when it goes out of scope.
+struct Odd {
+    started: Child,
+    /// Of itself, or of the child that is looked at.
+    pid: i64,
+}
+
+impl Odd {
+    /// A program that prints the number of the process to be looked at.
+    fn start(program: &Path, args: &[&str]) -> Odd {
+        let mut command = child::command(program);
+        let started = command.args(args).stdout(Stdio::piped()).spawn();
+        let mut started = started.expect("it starts");
+        let mut line = String::new();
+        let output = started.stdout.take().expect("a pipe");
+        BufReader::new(output).read_line(&mut line).expect("a line");
+        let pid = line.trim().parse().expect("a number");
+        thread::sleep(Duration::from_millis(100)); // it comes to where it stays
+        Odd { started, pid }
+    }
+
+    fn tool(kind: &str) -> Odd {
+        Odd::start(&build::tool("odd"), &[kind])
+    }
+
+    /// What `lapscope hang`, behind these words of a command line, says of it.
+    fn looked_at<S: AsRef<OsStr>>(&self, front: &[S]) -> Result<Value, String> {
+        let mut line: Vec<OsString> = front.iter().map(|it| it.as_ref().to_owned()).collect();
+        line.push(paths::lapscope().into());
+        let mut command = child::command(&line[0]);
+        command.args(&line[1..]).args(["hang", "--interval", "0.2", "--format", "json"]);
+        let output =
+            command.args(["--pid", &self.pid.to_string()]).output().expect("lapscope runs");
+        match serde_json::from_slice::<Value>(&output.stdout) {
+            Ok(answer) => {
+                lapscope_fixture::documented::check(&answer.to_string());
+                Ok(answer)
+            }
+            Err(_) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    /// Its only rank, and the notes.
+    fn seen(&self) -> (Value, String) {
+        let answer = self.looked_at::<&str>(&[]).unwrap_or_else(|error| panic!("{error}"));
+        (answer["ranks"][0].clone(), answer["notes"].to_string())
+    }
+}
+
+impl Drop for Odd {
+    fn drop(&mut self) {
+        let _ = self.started.kill();
+        let _ = self.started.wait();
+    }
+}
+
+fn has(program: &str) -> bool {
+    let found = mpi::find_program(program).is_some();
+    if !found {
+        say!("NOT TESTED: stacks::odd: no {program}");
+    }
+    found
+}
+
+#[test]
+fn a_stack_that_does_not_end() {
+    let (rank, notes) = Odd::tool("deep").seen();
+    let frames = rank["frames"].as_array().expect("frames");
+    assert!(frames.len() > 400 && frames.len() < 1000, "{}", frames.len());
+    assert!(frames.iter().all(|frame| frame["function"] != "main"), "{rank:#}");
+    assert_eq!(rank["doing"], "asleep");
+    assert_eq!(rank["sleeps_in"], "pause");
+    assert!(notes.contains("the outermost callers are not known"), "{notes}");
+}
+
+/// Its functions have no names, and all are there.
+#[test]
+fn a_stripped_one() {
+    if !has("strip") {
+        return;
+    }
+    let place = place();
+    let stripped = place.path().join("stripped");
+    let made = child::command("strip").arg("-o").args([&stripped, &build::tool("odd")]).status();
+    assert!(made.is_ok_and(|status| status.success()), "strip");
+    let (rank, notes) = Odd::start(&stripped, &["asleep"]).seen();
+    let frames = rank["frames"].as_array().expect("frames");
+    let own: Vec<&Value> = frames
+        .iter()
+        .filter(|frame| frame["module"].as_str().is_some_and(|it| it.ends_with("/stripped")))
+        .collect();
+    assert_eq!(own.len(), 3, "sleeps, calls, main: {rank:#}");
+    assert!(own.iter().all(|frame| frame["function"].is_null()), "{rank:#}");
+    assert_eq!((&rank["doing"], notes.as_str()), (&Value::from("asleep"), "[]"));
+}
+
+/// Calls pause(2), as a program of the 32-bit system calls, and prints nothing.
+const OF_32_BITS: &str = ".globl _start\n_start: mov $29, %eax\nint $0x80\njmp _start\n";
+
+#[test]
+fn one_of_32_bits() {
+    if !has("as") || !has("ld") {
+        return;
+    }
+    let place = place();
+    let at = |name: &str| place.path().join(name);
+    fs::write(at("small.s"), OF_32_BITS).expect("a file");
+    let run = |program: &str, args: &[&OsStr]| {
+        let status = child::command(program).args(args).stdout(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let (source, object, program) = (at("small.s"), at("small.o"), at("small"));
+    let assembled = run("as", &["--32".as_ref(), "-o".as_ref(), object.as_ref(), source.as_ref()]);
+    let linked = assembled
+        && run(
+            "ld",
+            &["-m".as_ref(), "elf_i386".as_ref(), "-o".as_ref(), program.as_ref(), object.as_ref()],
+        );
+    let started = linked.then(|| child::command(&program).spawn().ok()).flatten();
+    let Some(started) = started else {
+        return say!("NOT TESTED: stacks::odd: no 32-bit programs here");
+    };
+    let pid = i64::from(started.id());
+    let (rank, notes) = Odd { started, pid }.seen();
+    assert_eq!((&rank["doing"], &rank["call"]), (&Value::from("unknown"), &Value::Null));
+    assert!(notes.contains("stacks of 32-bit processes cannot be read"), "{notes}");
+}
+
+#[test]
+fn one_that_ends_meanwhile() {
+    let mut odd = Odd::tool("asleep");
+    let lapscope = paths::lapscope();
+    let mut command = child::command(lapscope);
+    command.args(["hang", "--interval", "1", "--format", "json", "--pid", &odd.pid.to_string()]);
+    let looking = command.stdout(Stdio::piped()).spawn().expect("lapscope runs");
+    thread::sleep(Duration::from_millis(500));
+    odd.started.kill().expect("it is there");
+    odd.started.wait().expect("it ends");
+    let output = looking.wait_with_output().expect("it ends");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("an answer");
+    assert_eq!(answer["ranks"][0]["doing"], "unknown", "{answer:#}");
+    let notes = answer["notes"].to_string();
+    assert!(output.status.success() && notes.contains("it has ended"), "{answer:#}");
+    let gone = odd.looked_at::<&str>(&[]).expect_err("there is no such process");
+    assert!(gone.contains("there is no process"), "{gone}");
+}
+
+/// It is on a processor, so that it would have to be stopped: who traces it already may be waiting for that.
+#[test]
+fn one_that_is_traced() {
+    let (rank, notes) = Odd::tool("traced").seen();
+    assert_eq!(rank["doing"], "unknown", "{rank:#}");
+    assert!(notes.contains("a debugger holds it"), "{notes}");
+}
+
+/// As a container's filter of system calls refuses what looks at other processes.
+#[test]
+fn where_looking_is_refused() {
+    let (odd, front) = (Odd::tool("asleep"), build::tool("without"));
+    for (error, way_out) in [("EPERM", "SYS_PTRACE"), ("ENOSYS", "seccomp")] {
+        let front = [front.as_os_str(), "debugging".as_ref(), error.as_ref()];
+        let answer = odd.looked_at(&front).unwrap_or_else(|said| panic!("{said}"));
+        assert_eq!(answer["ranks"][0]["doing"], "unknown", "{answer:#}");
+        assert!(answer["notes"].to_string().contains(way_out), "{error}: {answer:#}");
+    }
+}
+
+#[test]
+fn one_of_another_user() {
+    // SAFETY: asks, and changes nothing
+    if unsafe { libc::geteuid() } != 0 || !has("setpriv") {
+        return say!(
+            "NOT TESTED: stacks::odd::one_of_another_user: only root has other users' processes"
+        );
+    }
+    let odd = Odd::tool("asleep");
+    let front = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
+    let said = odd.looked_at(&front).expect_err("it may not be looked at");
+    assert!(said.contains("of another user: ask as that user, or as root"), "{said}");
+}
+
+/// As one that comes after all that are known: its frames of C stay, and that is said.
+#[test]
+fn a_python_of_an_unknown_version() {
+    let (says, hidden) = (b"\0Py_Version\0", b"\0Xy_Version\0");
+    let bytes = fs::read("/usr/bin/python3").unwrap_or_default();
+    let at = bytes.windows(says.len()).position(|part| part == says);
+    let Some(at) = at else {
+        return say!("NOT TESTED: stacks::odd: no Python in /usr/bin that says its version");
+    };
+    let place = place();
+    let program = place.path().join("python3.7");
+    fs::copy("/usr/bin/python3", &program).expect("a copy");
+    let changed = [&bytes[..at], hidden, &bytes[at + says.len()..]].concat();
+    fs::write(&program, changed).expect("a program");
+    let script = "import os, time; print(os.getpid(), flush=True); time.sleep(100)";
+    let (rank, notes) = Odd::start(&program, &["-c", script]).seen();
+    assert!(notes.contains("lines of Python are not known"), "{notes}");
+    assert!(notes.contains("(this is Python 3.7)"), "{notes}");
+    let frames = rank["frames"].as_array().expect("frames");
+    let is_own =
+        |frame: &&Value| frame["module"].as_str().is_some_and(|it| it.ends_with("/python3.7"));
+    assert!(frames.iter().filter(is_own).count() > 5, "{rank:#}");
+    assert!(frames.iter().all(|frame| frame["file"] != "<string>"), "{rank:#}");
+}

@@ -24,6 +24,7 @@ fn limits_have_exit_codes() {
         (&["--max", "exposed=0.18"], 1),
         (&["--min", "efficiency=52%", "--max", "run-time=100us"], 0),
         (&["--min", "efficiency=53%", "--max", "run-time=100us"], 1),
+        (&["--max", "run-time=100µs", "--max", "mpi=1"], 0),
         (&["--max", "totals.requests=5"], 0),
         (&["--max", "totals.requests=4"], 1),
         (&["--max", "step=1ms"], 2),
@@ -49,6 +50,7 @@ fn what_cannot_be_judged_says_why() {
         (&[".", "--max", "head.command=1"], "head.command is no number of a report"),
         (&[".", "--max", "sites=1"], "sites is no number of a report"),
         (&[".", "--max", "exposed=nan"], "expected a number"),
+        (&[".", "--max", "exposed=20"], "20: of a share write 20% or 2000%"),
         (&[".", "--max", "exposed"], "expected WHAT=VALUE"),
         (&[".", "--against", ".", "--tolerance=-5%"], "expected 0% to 100%"),
         (&[".", "--against", ".", "--tolerance=inf"], "expected"),
@@ -185,7 +187,44 @@ fn runs_of_other_ranks_or_programs_are_said() {
     let (answer, code) = check(run.path(), &[".", "--against", &against]);
     let sentence = answer["checks"][1]["sentence"].as_str().unwrap();
     assert!(sentence.contains("the runs have 2 ranks, and the earlier ones 1"), "{answer}");
+    assert_eq!((code, &answer["sites"]), (2, &json!([])), "{answer}");
+    // the least of what three runs a side ask, if they had one number of ranks
+    let runs: Vec<_> = [1, 2, 3, 4, 5, 6].map(longer).into();
+    for run in [&runs[0], &runs[3]] {
+        std::fs::remove_file(run.path().join("rank-1.db")).unwrap();
+    }
+    let paths: Vec<String> = runs.iter().map(|it| it.path().display().to_string()).collect();
+    let (new, old) = paths.split_at(3);
+    let sides = new.iter().map(String::as_str).chain(["--against"]);
+    let sides: Vec<&str> = sides.chain(old.iter().map(String::as_str)).collect();
+    let (answer, code) = check(run.path(), &sides);
+    let sentence = answer["checks"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.ends_with("; the runs of each side have 1, 2 ranks"), "{answer}");
     assert_eq!(code, 2, "{answer}");
+    let (answer, code) = check(other.path(), &[".", "--max", "exposed=100%"]);
+    let sentence = answer["checks"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("ranks are missing in ."), "{answer}");
+    assert_eq!(code, 2, "{answer}");
+}
+
+/// A program that dies early is no quick one, and no baseline of others.
+#[test]
+fn runs_that_died_are_not_judged() {
+    let (run, whole) = (small::run(), longer(1));
+    edit_rank(run.path(), 1, |file| file.change("UPDATE rank SET ended = 'killed'"));
+    let (answer, code) = check(run.path(), &[".", "--max", "run-time=1s", "--max", "calls=1000"]);
+    assert_eq!(code, 2, "{answer}");
+    for row in answer["checks"].as_array().unwrap() {
+        assert!(row["sentence"].as_str().unwrap().ends_with("; ranks died in ."), "{answer}");
+    }
+    assert_eq!(check(run.path(), &[".", "--against", "."]).1, 0, "itself");
+    let output = lapscope(run.path(), &["check", ".", "--write-baseline", "died.json"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("nothing can be judged against died.json: ranks died in ."), "{said}");
+    let died = run.path().join("died.json").display().to_string();
+    assert_eq!(check(whole.path(), &[".", "--against", &died]).1, 2);
+    let output = lapscope(whole.path(), &["check", ".", "--write-baseline", "whole.json"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
 /// Rank 0 computes so much longer before its last call and its end.

@@ -31,6 +31,17 @@ fn check(mpi: &Mpi, place: &Path, (work, milliseconds): (&str, u32)) -> Output {
     command.output().unwrap()
 }
 
+/// An empty comment is refused by who posts it.
+#[test]
+fn where_there_is_no_answer_there_are_words() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = child::command(paths::root().join("examples/ci/check.sh"));
+    command.current_dir(place.path()).env("BUILD", "exit 7").env("LAUNCH", "true");
+    let output = command.env("BASELINE", "base.json").output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Nothing was checked: exit code 7.\n");
+}
+
 #[test]
 fn a_slower_program_falls_short_and_its_site_is_named() {
     let mpi = mpi::debian()[0];

@@ -190,11 +190,12 @@ fn recorded_ranks_and_others_are_one_answer() {
             fs::create_dir(&storage).expect("a directory");
             let app = build::app(mpi, "hang/messages");
             let job = match is_whole {
-                true => Job::new(mpi, 2, app, Form::Preload, place.path()),
-                false => Job::new(mpi, 2, script, Form::Preload, place.path())
-                    .args([app])
-                    .env("LAPSCOPE_SPOOL_DIR", &storage),
+                true => {
+                    Job::new(mpi, 2, app, Form::Preload, place.path()).env("LAPSCOPE_FILES", "node")
+                }
+                false => Job::new(mpi, 2, script, Form::Preload, place.path()).args([app]),
             };
+            let job = job.env("LAPSCOPE_SPOOL_DIR", &storage);
             let run = job.run_directory();
             let mut watched = Watched::start(&job.args(["both_receive"]));
             watched.until_here(2).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));

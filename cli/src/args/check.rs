@@ -19,8 +19,8 @@ transfer, imbalance, step, step-p95, step-worst, step-exposed, requests, calls, 
 Against earlier runs run-time, exposed, efficiency and step are compared. They fall short where the whole 95 % interval
 of the change is to the worse, and the change is larger than --tolerance. That takes three runs on each side.
 
-Exit codes: 0 all of it holds; 1 something falls short; 2 it cannot be judged: too few runs, ranks that lacked
-processors, no such number, no run.
+Exit codes: 0 all of it holds; 1 something falls short; 2 it cannot be judged: too few runs, ranks that died or
+lacked processors, no such number, no run.
 
 Examples:
   lapscope check --max exposed=20% --min efficiency=0.8 runs/ci
@@ -101,8 +101,8 @@ fn limit(text: &str, is_max: bool) -> Result<Limit, String> {
 /// # Errors
 /// It is no number, or has a unit that does not fit; as a sentence.
 pub fn value_of(name: &Name, text: &str) -> Result<f64, String> {
-    const TIMES: [(&str, f64); 5] =
-        [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("min", 6e10), ("s", 1e9)];
+    const TIMES: [(&str, f64); 6] =
+        [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 6e10), ("s", 1e9)];
     let text = text.trim();
     let as_number = |text: &str| text.trim().parse().ok().filter(|value: &f64| value.is_finite());
     let with_unit = TIMES
@@ -114,7 +114,12 @@ pub fn value_of(name: &Name, text: &str) -> Result<f64, String> {
         _ => as_number(text),
     });
     let example = if name.is_time() { "5ms or 3s" } else { "20% or 0.2" };
-    found.ok_or_else(|| format!("{text}: expected a number, as {example}"))
+    let found = found.ok_or_else(|| format!("{text}: expected a number, as {example}"))?;
+    // who writes exposed=20 means 20 %, and a limit of 2000 % would hold always
+    match name.is_share() && found > 1.0 && !text.ends_with('%') {
+        true => Err(format!("{text}: of a share write {text}% or {}%", found * 100.0)),
+        false => Ok(found),
+    }
 }
 
 /// 5%, 0.05.

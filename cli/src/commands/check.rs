@@ -13,7 +13,7 @@ use lapscope_data::files::cannot_write;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_report::check::{
-    read_baseline, write_baseline, Check, CheckedRun, Limit, Name, Verdict,
+    read_baseline, unfit_for_baseline, write_baseline, Check, CheckedRun, Limit, Name, Verdict,
 };
 use lapscope_report::pipeline::report::build;
 use lapscope_report::report::ReportOptions;
@@ -76,6 +76,9 @@ fn check(args: &CheckArgs) -> Result<Option<Check>> {
             bail!("{} is there and no baseline of lapscope: it is left alone", path.display());
         }
         write_file(path, &write_baseline(&runs))?;
+        if let Some(why) = unfit_for_baseline(&runs) {
+            say!("nothing can be judged against {}: {why}", path.display());
+        }
     }
     if !is_asked {
         return Ok(None);

@@ -226,6 +226,11 @@ fn fill(
         let line = line.map(|line| language.comment(line)).unwrap_or_default();
         let text = text.replace(" @line", &line).replace("@interval", &seconds);
         let text = text.replace("@collective", &language.collective(post));
+        // a synchronous send stays one
+        let text = match post.starts_with("MPI_Ssend") || post.starts_with("MPI_Issend") {
+            true => text.replace("Isend(", "Issend(").replace("Send(", "Ssend("),
+            false => text,
+        };
         let yours = format!("your {post}");
         let (receive, send) = match post.to_ascii_lowercase().contains("send") {
             true => (String::new(), language.comment(&yours)),
@@ -272,6 +277,17 @@ mod tests {
                 line.starts_with(call) && line.ends_with(&format!("/* your {post} */")),
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn a_synchronous_send_stays_one() {
+        for language in Language::ALL {
+            let place = "MPI_Ssend_c f a:3";
+            let code = fill("make_nonblocking", language, [place, place], None, interval(None));
+            let calls = ["Ssend(out", "Issend(out"]
+                .map(|call| (code.before.contains(call), code.after.contains(call)));
+            assert_eq!(calls, [(true, false), (false, true)], "{language:?}: {code:?}");
         }
     }
 

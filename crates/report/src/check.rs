@@ -16,7 +16,7 @@ use lapscope_measure::efficiency::Bounds;
 use lapscope_trace::stats::Interval;
 
 pub use names::{Name, SHORT_NAMES};
-pub use runs::{read_baseline, write_baseline, CheckedRun};
+pub use runs::{read_baseline, unfit_for_baseline, write_baseline, CheckedRun};
 pub use sites::ChangedSite;
 
 /// What `lapscope check` says. Keys are documented in `docs/json.md`.
@@ -135,7 +135,8 @@ impl Check {
             let compared = COMPARED.iter().filter_map(|name| Name::find(name));
             let sides = judge::SidesOfCheck { runs, against, tolerance };
             checks.extend(compared.filter_map(|name| judge::compare(&name, &sides)));
-            let changed = sites::changed(runs, against);
+            let is_comparable = alike::other_ranks(runs, against).is_none();
+            let changed = if is_comparable { sites::changed(runs, against) } else { Vec::new() };
             name_sites(&mut checks, &changed);
             sites = Some(changed);
         }

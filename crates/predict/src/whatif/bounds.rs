@@ -1,5 +1,7 @@
 //! The most that any cure of a run's communication can bring, for its report.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::buffering::{hands_out_work, may_keep, nothing_kept};
@@ -39,6 +41,10 @@ pub struct RunTimeBounds {
     pub ideal_network_ns: Option<Nanos>,
     /// With every rank computing as long as the mean of all; `None`: not known.
     pub balanced_load_ns: Option<Nanos>,
+    /// The share of its run time that a rank, at most, is in communication whose durations no network changes: they are as recorded,
+    /// as nothing tells whom it waits for.
+    #[serde(skip)]
+    pub kept_share: f64,
     /// Whether the times of messages are fitted to the waits alone; then the run may become faster than these two.
     pub rests_on_waits: bool,
     /// Whether ranks fetch from a counter in a window, as programs do that hand out work while they run: in a replay each rank has
@@ -79,7 +85,7 @@ pub fn bounds(
     let durations = Durations::measure(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
     let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
-    // what blocks takes as long whoever moves it: of blocking collectives alone only even work is asked
+    // what blocks takes as long whoever moves it: of blocking collectives alone progress is not asked
     let moves = has_messages || trace.ranks.iter().any(|rank| has_others(trace, rank));
     if !moves && !trace.collectives.iter().any(|collective| is_replayed_whole(trace, collective)) {
         return None;
@@ -112,6 +118,7 @@ pub fn bounds(
         let network = fitted.network.with(&nothing_kept(), has_network);
         replay(trace, &program, &network, &Conditions::as_recorded(trace.ranks.len()), &durations)
     });
+    let kept_share = kept_ns(trace).share_of(recorded_ns);
     let bounds = RunTimeBounds {
         recorded_ns,
         identity_ns,
@@ -120,13 +127,30 @@ pub fn bounds(
         base_ns: under(&fitted.network, &Scenario::default())?,
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
-        ideal_network_ns: moved(&ideal_network()),
+        ideal_network_ns: predicted(&ideal_network()).filter(|_| kept_share <= MOST_ERROR),
         balanced_load_ns: predicted(&balanced_load()).filter(|_| program.may_be_evened()),
+        kept_share,
         rests_on_waits: fitted.rests_on_waits(),
         hands_out_work: hands_out_work(trace),
     };
     let network = fitted.network.with(&Scenario::default(), has_network);
     Some(ReportReplays { bounds, unbuffered, program, network, durations })
+}
+
+/// How long a rank, at most, is in calls that communicate and are not replayed, as MPI_Scan.
+fn kept_ns(trace: &Trace) -> Nanos {
+    let of_rank = |rank: &RankTrace| -> i64 {
+        let kept = rank.endpoints.iter().filter(|endpoint| {
+            let operation = &rank.operations[endpoint.operation as usize];
+            let communicates =
+                operation.direction != Direction::None || operation.kind == Kind::Rma;
+            communicates && !is_replayed(trace, endpoint, operation)
+        });
+        let calls: BTreeSet<u32> = kept.map(|endpoint| endpoint.call).collect();
+        let durations = calls.into_iter().filter_map(|call| rank.calls.get(call as usize));
+        durations.map(|call| call.duration).sum()
+    };
+    Nanos(trace.ranks.iter().map(of_rank).max().unwrap_or(0))
 }
 
 /// Whether non-blocking collectives or one-sided calls of a rank are replayed.
@@ -166,7 +190,7 @@ impl RunTimeBounds {
     pub fn on_ideal_network(&self) -> Option<(f64, f64)> {
         let is_sure = self.error() <= MOST_ERROR && !self.rests_on_waits;
         let ideal = self.ideal_network_ns.filter(|_| is_sure)?;
-        Some((1.0 - self.gain(ideal), self.error()))
+        Some((1.0 - self.gain(ideal), self.error() + self.kept_share))
     }
 
     /// What a scenario with that run time saves, as a share of the run time; negative: it is slower.
@@ -196,7 +220,14 @@ mod tests {
                 run.receive_until(other, 2, rank, 1_000, arrives);
             }
         }
-        let trace = run.finish();
+        of(run)
+    }
+
+    fn of(run: MadeUp) -> RunTimeBounds {
+        of_trace(run.finish())
+    }
+
+    fn of_trace(trace: Trace) -> RunTimeBounds {
         let reference = Reference::default();
         let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
         bounds(&trace, &reference, &thresholds).expect("it can be replayed").bounds
@@ -211,6 +242,39 @@ mod tests {
         assert!(drawn.identity_error.abs() < 0.02, "{drawn:?}");
         let held_out = drawn.held_out_error.unwrap();
         assert!(held_out < -0.05 && drawn.error() == -held_out, "{drawn:?}");
+    }
+
+    /// Rank 0 computes twice as long as rank 1; a barrier takes twice that from when both are there.
+    #[test]
+    fn runs_of_blocking_collectives_have_an_ideal_network_too() {
+        let mut run = MadeUp::new(2);
+        for _ in 0..STEPS {
+            run.compute(0, 2 * COMPUTATION);
+            run.compute(1, COMPUTATION);
+            run.collective("MPI_Barrier", 1, 0, 4 * COMPUTATION);
+        }
+        let bounds = of(run);
+        assert_eq!(bounds.recorded_ns, Nanos(STEPS as i64 * 6 * COMPUTATION));
+        assert_eq!(bounds.perfect_progress_ns, None, "nothing of it can move");
+        let (transfer, _) = bounds.on_ideal_network().expect("the replay is exact");
+        // entering and leaving MPI takes as long as anywhere
+        assert!((1.0 / 3.0..0.4).contains(&transfer), "{bounds:?}");
+    }
+
+    /// Every fifth collective takes as long as recorded, whatever the network: no small part of the run.
+    #[test]
+    fn what_is_not_replayed_is_no_ground_for_an_ideal_network() {
+        let mut run = MadeUp::new(2);
+        for _ in 0..STEPS {
+            run.compute(0, COMPUTATION);
+            run.compute(1, COMPUTATION);
+            run.collective("MPI_Barrier", 1, 0, COMPUTATION);
+        }
+        let mut trace = run.finish();
+        trace.collectives.iter_mut().step_by(5).for_each(|collective| collective.agrees = false);
+        let bounds = of_trace(trace);
+        assert!((bounds.kept_share - 0.1).abs() < 1e-9, "{bounds:?}");
+        assert_eq!((bounds.ideal_network_ns, bounds.on_ideal_network()), (None, None));
     }
 
     #[test]

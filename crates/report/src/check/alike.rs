@@ -52,9 +52,18 @@ pub(super) fn other_ranks(runs: &[CheckedRun], against: &[CheckedRun]) -> Option
     let (new, old) = (ranks(runs), ranks(against));
     let listed =
         |ranks: &BTreeSet<u64>| ranks.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-    (!new.is_empty() && !old.is_empty() && new != old).then(|| {
-        format!("the runs have {} ranks, and the earlier ones {}", listed(&new), listed(&old))
-    })
+    match new.is_empty() || old.is_empty() {
+        false if new != old => Some(format!(
+            "the runs have {} ranks, and the earlier ones {}",
+            listed(&new),
+            listed(&old)
+        )),
+        // their spread would be that of the numbers of ranks, and hide every change
+        false if new.len() > 1 => {
+            Some(format!("the runs of each side have {} ranks", listed(&new)))
+        }
+        _ => None,
+    }
 }
 
 /// A note where runs have several of these: programs, or MPIs.

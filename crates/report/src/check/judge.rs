@@ -4,7 +4,7 @@ use std::ops::Neg;
 
 use super::alike;
 use super::names::Name;
-use super::runs::CheckedRun;
+use super::runs::{in_part, starved, CheckedRun};
 use super::{CheckKind, CheckRow, FollowedAdvice, Limit, Verdict};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
@@ -56,17 +56,12 @@ pub(super) fn shown(name: &Name, value: f64) -> String {
 
 /// Requests, calls, bytes: nothing that a lack of processors changes.
 fn is_count(name: &Name, value: f64) -> bool {
-    let key = name.pointer.rsplit('/').next().unwrap_or_default();
-    let is_fraction = ["share", "efficiency", "balance", "low", "high", "possible", "imbalance"];
-    !name.is_time() && value.fract() == 0.0 && !is_fraction.iter().any(|it| key.contains(it))
+    !name.is_time() && value.fract() == 0.0 && !name.is_share()
 }
 
-/// Why times of these runs tell nothing.
-fn starved(name: &Name, value: f64, runs: &[CheckedRun]) -> Option<String> {
-    let starved: Vec<&str> =
-        runs.iter().filter(|run| run.is_starved()).map(|run| run.name.as_str()).collect();
-    let tells = starved.is_empty() || is_count(name, value);
-    (!tells).then(|| format!("ranks lacked processors in {}", starved.join(", ")))
+/// Why that number of these runs tells nothing.
+fn unfit(name: &Name, value: f64, runs: &[CheckedRun]) -> Option<String> {
+    in_part(runs).or_else(|| starved(runs).filter(|_| !is_count(name, value)))
 }
 
 /// The values of all runs: the least and the most.
@@ -114,7 +109,7 @@ pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
     };
     let sentence =
         format!("{} is {is}, and has to be {than} {}", name.asked, shown(name, limit.value));
-    match starved(name, value, runs) {
+    match unfit(name, value, runs) {
         Some(why) => row(Verdict::NotJudged, Some(value), format!("{sentence}; {why}")),
         None => row(verdict, Some(value), sentence),
     }
@@ -135,12 +130,12 @@ impl SidesOfCheck<'_> {
         let are_few = fewest < FEWEST_RUNS;
         let few = are_few.then(|| {
             let s = plural(fewest as u64);
-            format!("{fewest} run{s} of a side are too few to tell that from chance; {FEWEST_RUNS} are enough")
+            format!("{fewest} run{s} of a side cannot tell that from chance; {FEWEST_RUNS} can")
         });
         alike::other_ranks(self.runs, self.against)
             .or(few)
-            .or_else(|| starved(name, new.mean, self.runs))
-            .or_else(|| starved(name, old.mean, self.against))
+            .or_else(|| unfit(name, new.mean, self.runs))
+            .or_else(|| unfit(name, old.mean, self.against))
     }
 
     /// Those that have no such number.

@@ -65,6 +65,23 @@ impl Name {
         self.pointer.ends_with("_ns")
     }
 
+    /// Whether it is a fraction, which a limit may have in per cent.
+    pub fn is_share(&self) -> bool {
+        const WORDS: [&str; 9] = [
+            "share",
+            "efficiency",
+            "balance",
+            "possible",
+            "achieved",
+            "lost_low",
+            "lost_high",
+            "predicted",
+            "verified",
+        ];
+        let mut last = self.pointer.rsplit('/').take(2);
+        !self.is_time() && last.any(|key| WORDS.iter().any(|word| key.contains(word)))
+    }
+
     /// # Errors
     /// A report has no such key; the nearest ones, as a sentence.
     pub fn check(&self, report: &Value) -> Result<(), String> {

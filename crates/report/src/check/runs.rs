@@ -33,11 +33,10 @@ impl CheckedRun {
         })
     }
 
-    /// Whether ranks lacked processors.
-    pub(super) fn is_starved(&self) -> bool {
-        let starved = serde_json::to_value(ProblemKind::Starved).unwrap_or_default();
+    fn has(&self, kind: ProblemKind) -> bool {
+        let kind = serde_json::to_value(kind).unwrap_or_default();
         let problems = self.report["problems"].as_array();
-        problems.into_iter().flatten().any(|problem| problem["kind"] == starved)
+        problems.into_iter().flatten().any(|problem| problem["kind"] == kind)
     }
 
     /// The least and the most that a number is; the same where it is known.
@@ -46,6 +45,29 @@ impl CheckedRun {
         let known = value.as_f64().map(|value| (value, value));
         known.or_else(|| Some((value["low"].as_f64()?, value["high"].as_f64()?)))
     }
+}
+
+/// `why`, and the runs that have one of these problems.
+fn because(why: &str, kinds: &[ProblemKind], runs: &[CheckedRun]) -> Option<String> {
+    let has = |run: &&CheckedRun| kinds.iter().any(|&kind| run.has(kind));
+    let names: Vec<&str> = runs.iter().filter(has).map(|run| run.name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("{why} {}", names.join(", ")))
+}
+
+/// Why times of these runs tell nothing.
+pub(super) fn starved(runs: &[CheckedRun]) -> Option<String> {
+    because("ranks lacked processors in", &[ProblemKind::Starved], runs)
+}
+
+/// Why no number of these runs tells anything: a program that dies early is no quick one.
+pub(super) fn in_part(runs: &[CheckedRun]) -> Option<String> {
+    because("ranks died in", &[ProblemKind::Died], runs)
+        .or_else(|| because("ranks are missing in", &[ProblemKind::MissingRanks], runs))
+}
+
+/// Why nothing will be judged against a baseline of these runs.
+pub fn unfit_for_baseline(runs: &[CheckedRun]) -> Option<String> {
+    in_part(runs).or_else(|| starved(runs))
 }
 
 /// Reports without rows; of sites and advice the first.

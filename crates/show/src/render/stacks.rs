@@ -12,6 +12,11 @@ use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
 use lapscope_watch::stacks::{Branch, RankStack, RecordedRun, StackDiagnosis};
 
+/// Lines of the tree; branches of one place, and how many of these are the last ones.
+const MOST_LINES: usize = 80;
+const MOST_BRANCHES: usize = 12;
+const LAST_BRANCHES: usize = 2;
+
 /// # Errors
 /// Of the writer.
 pub fn write(
@@ -35,9 +40,8 @@ pub fn write(
         style
             .headed("CALL PATHS", "from main inwards, with the ranks that are below; fewest first")
     )?;
-    for branch in &found.tree {
-        write_branch(out, branch, "  ", style)?;
-    }
+    let mut left = MOST_LINES;
+    write_branches(out, &found.tree, "  ", &mut left, style)?;
     for rank in found.ranks.iter().filter(|rank| is_listed(rank, listed)) {
         write_rank(out, rank, style)?;
     }
@@ -49,7 +53,6 @@ pub fn write(
 
 /// "8 processes from outside, two looks 500 ms apart; none of them was stopped".
 pub fn looked(found: &StackDiagnosis) -> String {
-    let ranks = found.ranks.len() as u64;
     let stopped = match found.held_ns.0 {
         0 => "none of them was stopped".to_owned(),
         _ => format!("each of their threads was stopped for at most {}", time(found.held_ns)),
@@ -59,9 +62,8 @@ pub fn looked(found: &StackDiagnosis) -> String {
         hosts => format!(" on {} hosts", count(hosts)),
     };
     format!(
-        "{} process{}{hosts} from outside, two looks {} apart; {stopped}",
-        count(ranks),
-        if ranks == 1 { "" } else { "es" },
+        "{}{hosts} from outside, two looks {} apart; {stopped}",
+        processes(found.ranks.len()),
         time(found.observed_ns)
     )
 }
@@ -110,17 +112,34 @@ fn is_listed(rank: &RankStack, listed: Option<&RankList>) -> bool {
     listed.is_some_and(|listed| rank.rank.is_some_and(|number| listed.contains(number)))
 }
 
-fn write_branch(
+/// Of many branches the first, with fewest ranks, are shown, and the last ones, where most are. `left`: lines.
+fn write_branches(
     out: &mut dyn Write,
-    branch: &Branch,
+    branches: &[Branch],
     indent: &str,
+    left: &mut usize,
     style: Style,
 ) -> io::Result<()> {
-    let (places, last) = stretch(branch);
-    let line = format!("{places}  [{}]", who(branch));
-    writeln!(out, "{}", style.wrap(&line, indent, &format!("{indent}    ")))?;
-    let deeper = format!("{indent}  ");
-    last.branches.iter().try_for_each(|branch| write_branch(out, branch, &deeper, style))
+    let most = MOST_BRANCHES.min(*left);
+    let skipped = branches.len().saturating_sub(most);
+    let first = most.saturating_sub(LAST_BRANCHES);
+    for (at, branch) in branches.iter().enumerate() {
+        if skipped > 0 && at == first {
+            let ranks: usize = branches[at..at + skipped].iter().map(|it| it.count).sum();
+            let (more, ranks) = (count(skipped as u64), processes(ranks));
+            let text = format!("… {more} more branches with {ranks} (--format json has all)");
+            writeln!(out, "{}", style.wrap(&text, indent, &format!("{indent}    ")))?;
+        }
+        if (first..first + skipped).contains(&at) {
+            continue;
+        }
+        *left = left.saturating_sub(1);
+        let (places, last) = stretch(branch);
+        let line = format!("{places}  [{}]", who(branch));
+        writeln!(out, "{}", style.wrap(&line, indent, &format!("{indent}    ")))?;
+        write_branches(out, &last.branches, &format!("{indent}  "), left, style)?;
+    }
+    Ok(())
 }
 
 /// Places that lead to one place only are one, as "main > exchange"; where it forks, or ends.
@@ -137,8 +156,12 @@ pub fn stretch(branch: &Branch) -> (String, &Branch) {
 pub fn who(branch: &Branch) -> String {
     match branch.ranks.len() == branch.count {
         true => format!("rank{} {}", plural(branch.count as u64), list_ranks(&branch.ranks)),
-        false => format!("{} process{}", branch.count, if branch.count == 1 { "" } else { "es" }),
+        false => processes(branch.count),
     }
+}
+
+fn processes(number: usize) -> String {
+    format!("{} process{}", count(number as u64), if number == 1 { "" } else { "es" })
 }
 
 fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result<()> {
@@ -153,4 +176,41 @@ fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result
         writeln!(out, "  {frame}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(place: String, count: usize, branches: Vec<Branch>) -> Branch {
+        Branch { place, count, ranks: Vec::new(), branches }
+    }
+
+    fn written(tree: &[Branch]) -> String {
+        let (mut out, mut left) = (Vec::new(), MOST_LINES);
+        let style = Style { width: 100, color: false };
+        write_branches(&mut out, tree, "  ", &mut left, style).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Where most are, and the odd ones out, are seen however many places there are.
+    #[test]
+    fn a_tree_of_ten_thousand_places_fits_a_screen() {
+        let mut many: Vec<Branch> =
+            (0..10_000).map(|at| branch(format!("work x.c:{at}"), 1, Vec::new())).collect();
+        many.push(branch("MPI_Allreduce".to_owned(), 5_000, Vec::new()));
+        let text = written(&[branch("main".to_owned(), 15_000, many)]);
+        assert_eq!(text.lines().count(), 14, "{text}");
+        assert!(
+            text.starts_with("  main  [15000 processes]\n    work x.c:0  [1 process]\n"),
+            "{text}"
+        );
+        assert!(text.contains("    … 9989 more branches with 9989 processes (--format"), "{text}");
+        assert!(text.ends_with("    MPI_Allreduce  [5000 processes]\n"), "{text}");
+
+        let fork = |at: usize, within: Vec<Branch>| branch(format!("f{at}"), 20, within);
+        let leaves = || (0..20).map(|at| fork(at, Vec::new())).collect::<Vec<Branch>>();
+        let text = written(&(0..20).map(|at| fork(at, leaves())).collect::<Vec<Branch>>());
+        assert!(text.lines().count() < 2 * MOST_LINES, "{text}");
+    }
 }

@@ -112,7 +112,7 @@ pub fn merge(mut looks: Vec<HostLook>, unseen: Vec<UnseenHost>) -> StackDiagnosi
 }
 
 fn elsewhere(ranks: &[RankStack]) -> Vec<Rank> {
-    const MOST: u64 = 1 << 22;
+    const MOST: u64 = 1 << 21;
     let size = ranks.iter().filter_map(|rank| rank.size).max().unwrap_or(0).min(MOST);
     let here: HashSet<Rank> = ranks.iter().filter_map(|it| it.rank).collect();
     let all = (0..size as i64).map(Rank::of_first_world);

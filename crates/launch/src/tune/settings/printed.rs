@@ -1,7 +1,8 @@
 //! Whether a program prints with a setting what it prints without: a setting that is quicker and changes results is no cure.
 //!
 //! Ranks print in any order and programs print times, so lines are compared without their order, and of the runs without the
-//! setting only those lines that each of them has.
+//! setting only those lines that each of them has. Ranks that print at once break each other's lines: a line whose words stand in
+//! others is there, too.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,21 +17,29 @@ const FEWEST: usize = 2;
 /// How often a run has printed each line.
 type Lines = HashMap<String, usize>;
 
+/// What a run printed.
+#[derive(Debug)]
+struct Output {
+    lines: Lines,
+    text: String,
+}
+
 /// What runs printed.
 #[derive(Debug, Default)]
 pub struct Printed {
     without: Option<Lines>,
     runs_without: usize,
     /// By candidate.
-    with: HashMap<usize, Vec<Lines>>,
+    with: HashMap<usize, Vec<Output>>,
 }
 
 impl Printed {
     /// `which`: the candidate of the run, `None` for one as it is. A file that cannot be read tells nothing.
     pub fn add(&mut self, which: Option<usize>, file: &Path) {
-        let Ok(lines) = read(file) else { return };
+        let Ok(text) = read(file) else { return };
+        let lines = lines(&text);
         match which {
-            Some(which) => self.with.entry(which).or_default().push(lines),
+            Some(which) => self.with.entry(which).or_default().push(Output { lines, text }),
             None => {
                 self.runs_without += 1;
                 match &mut self.without {
@@ -48,8 +57,9 @@ impl Printed {
     pub fn changed(&self, which: usize, named: &str) -> Option<String> {
         let common = self.without.as_ref().filter(|_| self.runs_without >= FEWEST)?;
         let runs = self.with.get(&which)?;
-        let lacks =
-            |run: &Lines, line: &str, times: usize| run.get(line).copied().unwrap_or(0) < times;
+        let lacks = |run: &Output, line: &str, times: usize| {
+            run.lines.get(line).copied().unwrap_or(0) < times && !is_within(&run.text, line)
+        };
         let times_lacking =
             |line: &str, times: usize| runs.iter().filter(|run| lacks(run, line, times)).count();
         let all = common.iter().map(|(line, times)| (times_lacking(line, *times), line));
@@ -66,14 +76,38 @@ impl Printed {
     }
 }
 
-fn read(file: &Path) -> std::io::Result<Lines> {
+fn read(file: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     File::open(file)?.take(MOST).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn lines(text: &str) -> Lines {
     let mut lines = Lines::new();
-    for line in String::from_utf8_lossy(&bytes).lines().map(str::trim) {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         *lines.entry(line.to_owned()).or_default() += 1;
     }
-    Ok(lines)
+    lines
+}
+
+/// Whether the words of a line stand one behind the other in a line and the next one, with others in between.
+fn is_within(text: &str, line: &str) -> bool {
+    let lines: Vec<&str> = text.lines().collect();
+    let has = |both: &str| line.split_whitespace().try_fold(both, behind).is_some();
+    (0..lines.len()).any(|at| has(&lines[at..lines.len().min(at + 2)].join(" ")))
+}
+
+/// What stands behind a word; a number is none within a longer one.
+fn behind<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let is_whole = |&at: &usize| {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        let goes_on = after.starts_with(|it: char| is_digit(it) || it == '.');
+        let has_begun = before.ends_with(|it: char| is_digit(it) || ".+-".contains(it));
+        !(word.ends_with(is_digit) && goes_on || word.starts_with(is_digit) && has_begun)
+    };
+    let at = text.match_indices(word).map(|(at, _)| at).find(is_whole)?;
+    Some(&text[at + word.len()..])
 }
 
 #[cfg(test)]
@@ -103,6 +137,17 @@ mod tests {
             ),
             "{said}"
         );
+    }
+
+    #[test]
+    fn ranks_that_print_at_once_change_nothing() {
+        let without = ["rank 0 sum 3.5\nrank 1 sum 3.5\n"; 2];
+        for merged in ["rank 0 sum 3.5rank 1 sum 3.5\n\n", "rank 0 rank 1 sum 3.5sum \n3.5\n"] {
+            assert_eq!(printed(&without, &[merged]).changed(3, "A=1"), None, "{merged}");
+        }
+        for other in ["rank 0 sum 3.55rank 1 sum 3.55\n\n", "rank 0 sum -3.5rank 1 sum -3.5\n\n"] {
+            assert!(printed(&without, &[other]).changed(3, "A=1").is_some(), "{other}");
+        }
     }
 
     #[test]

@@ -187,6 +187,14 @@ pub fn diagnosis(run: &Path, interval: f64) -> Result<Value, String> {
     asked(&[OsStr::new("--interval"), interval.to_string().as_ref(), run.as_ref()])
 }
 
+/// `lapscope hang --pending --format json` of a run.
+///
+/// # Errors
+/// As [`diagnosis`].
+pub fn pending(run: &Path) -> Result<Value, String> {
+    asked(&[OsStr::new("--pending"), run.as_ref()])
+}
+
 fn asked<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Value, String> {
     let mut command = within(120, paths::lapscope());
     command.args(["hang", "--format", "json"]).args(arguments);

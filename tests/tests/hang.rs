@@ -5,6 +5,7 @@
 //! exit code change. A rank that is to die runs below a shell that stays, since launchers end all ranks with the first.
 //! What a test starts it finds again by the run directory in its environment, so that it ends nothing else.
 
+mod passed;
 mod table;
 mod unrecorded;
 
@@ -144,6 +145,9 @@ fn check_hanging(mpi: &Mpi, program: &Hanging, binary: PathBuf) -> Result<(), St
         return Err(format!("{} does not hang: {}", program.name, watched.stderr()));
     }
     differences(program, &answer)?;
+    let with_arguments = passed::check(&watched, &job.run_directory())
+        .map_err(|text| format!("{}: {text}", program.name))?;
+    println!("{}, {}: {with_arguments} ranks with arguments", mpi.name, program.name);
     let is_sure = answer["verdict"]["certain"] == true;
     if is_sure && HOPELESS.contains(&kind(&answer["verdict"])) && program.kept == Kept::Open {
         watched.end();

@@ -63,6 +63,14 @@ impl Reader {
         ThreadSeen { copy, names, is_whole, arguments }
     }
 
+    /// The frame that has called MPI: what records, or passes calls on, is MPI's.
+    fn caller_of_mpi(&self, natives: &[Native]) -> Option<usize> {
+        let is_mpi = |native: &Native| {
+            native.frame.module.is_some_and(|it| self.files.modules[it as usize].is_mpi())
+        };
+        Some(natives.iter().rposition(is_mpi)? + 1)
+    }
+
     /// The call that a thread is inside of where it has no frame, as it went on by a jump.
     fn jumped_on(
         &mut self,
@@ -71,10 +79,7 @@ impl Reader {
         thread: &ThreadCopy,
     ) -> Option<FrameName> {
         let (natives, _) = code.unwind(thread);
-        let is_mpi = |native: &Native| {
-            native.frame.module.is_some_and(|it| self.files.modules[it as usize].is_mpi())
-        };
-        let caller = natives.get(natives.iter().rposition(is_mpi)? + 1)?;
+        let caller = natives.get(self.caller_of_mpi(&natives)?)?;
         let entered = self.symbols.name(code.entered(pid, caller)?);
         entered.into_iter().find(|name| place::call_name(name).is_some())
     }
@@ -82,14 +87,13 @@ impl Reader {
     /// Those of the MPI call that it is inside of.
     fn arguments(&mut self, code: &ProcessCode, thread: &ThreadCopy) -> Option<Arguments> {
         let (natives, _) = code.unwind(thread);
-        let mut call_at = |native: &Native| {
-            let names = self.symbols.name(native.frame);
-            names.iter().find_map(place::call_name)
-        };
-        let inside = natives.iter().rposition(|native| call_at(native).is_some())?;
-        let (call, caller) = (call_at(&natives[inside])?, natives.get(inside + 1)?);
+        let at = self.caller_of_mpi(&natives)?;
+        let caller = natives.get(at)?;
+        let mut within = natives[..at].iter().rev();
+        let call =
+            within.find_map(|it| self.symbols.name(it.frame).iter().find_map(place::call_name))?;
         let callees = arguments::callees(&call)?;
-        let known = code.registers(thread, &natives, inside + 1)?;
+        let known = code.registers(thread, &natives, at)?;
         let register = |number: u16| *known.get(usize::from(number))?;
         let passed =
             self.symbols.passed(caller.frame, &callees.each_ref().map(|it| it.as_str()), &register);

@@ -1,6 +1,7 @@
 //! Which function a call has entered, by the instruction in front of its return address: a function that goes on to another by a
 //! jump has no frame.
 
+#[cfg(target_arch = "x86_64")]
 use super::maps::{read_memory, read_word};
 
 /// `None`: the instruction is not one of those by which programs call functions of libraries.
@@ -23,6 +24,7 @@ pub fn entered(_: i64, _: u64) -> Option<u64> {
 }
 
 /// Where an entry of a procedure linkage table leads to: `[endbr64] [bnd] jmp *slot(%rip)`.
+#[cfg(target_arch = "x86_64")]
 fn jumps_to(pid: i64, entry: u64) -> Option<u64> {
     const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     let bytes = read_memory(pid, entry, 16).ok()?;

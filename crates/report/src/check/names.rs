@@ -62,7 +62,10 @@ impl Name {
 
     /// Whether it is a time, whose unit a limit may have.
     pub fn is_time(&self) -> bool {
-        self.pointer.ends_with("_ns")
+        // as spread.compute_ns.max
+        let of_several = ["min", "mean", "max", "low", "estimate", "high"];
+        let (rest, key) = self.pointer.rsplit_once('/').unwrap_or(("", &self.pointer));
+        key.ends_with("_ns") || rest.ends_with("_ns") && of_several.contains(&key)
     }
 
     /// Whether it is a fraction, which a limit may have in per cent.
@@ -152,6 +155,11 @@ mod tests {
         }
         assert_eq!(Name::new("sites[0].time_ns").pointer, "/sites/0/time_ns");
         assert_eq!(Name::new("exposed").dotted(), "summary.exposed_share");
+        let kinds = ["step", "spread.compute_ns.max", "spread.compute_ns.max_rank", "mpi", "calls"]
+            .map(Name::new)
+            .map(|name| (name.is_time(), name.is_share()));
+        let (time, share, count) = ((true, false), (false, true), (false, false));
+        assert_eq!(kinds, [time, time, count, share, count]);
     }
 
     #[test]

@@ -109,15 +109,16 @@ impl Name {
     }
 }
 
-/// Three names, the nearest first.
+/// Three names, the nearest first; the report's head writes "Exposed".
 fn nearest(asked: &str, report: &Value) -> Vec<String> {
+    let asked = asked.to_lowercase();
     let mut names: Vec<String> =
         SHORT_NAMES.iter().map(|(short, ..)| (*short).to_owned()).collect();
     numbers(report, "", &mut names);
     let last = |name: &str| name.rsplit(['.', '/']).next().unwrap_or(name).to_owned();
     let near = |name: &String| {
         let of = |a: &str, b: &str| jaro_winkler(a, b) + normalized_levenshtein(a, b);
-        of(asked, name).max(of(&last(asked), &last(name)))
+        of(&asked, name).max(of(&last(&asked), &last(name)))
     };
     names.sort_by(|a, b| near(b).total_cmp(&near(a)));
     names.truncate(3);
@@ -173,7 +174,9 @@ mod tests {
         assert!(why.contains("the nearest are totals.exposed_ns"), "{why}");
         let why = Name::new("totals").check(&report).unwrap_err();
         assert!(why.contains("totals is no number of a report; the nearest are totals."), "{why}");
-        let why = Name::new("exposd").check(&report).unwrap_err();
-        assert!(why.contains("the nearest are exposed"), "{why}");
+        for asked in ["exposd", "EXPOSED", "Exposed"] {
+            let why = Name::new(asked).check(&report).unwrap_err();
+            assert!(why.contains("the nearest are exposed"), "{why}");
+        }
     }
 }

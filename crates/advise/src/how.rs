@@ -126,6 +126,10 @@ impl Language {
         };
         let call = post.split(' ').next().and_then(|word| word.strip_prefix("MPI_I"));
         match call {
+            // mpi4py has one name for calls of small and of large counts
+            Some(call) if self == Language::Python => {
+                format!("{begin}{}(...", call.trim_end_matches("_c"))
+            }
             Some(call) => format!("{begin}{call}(..."),
             None => format!("{begin}{example}"),
         }
@@ -289,6 +293,13 @@ mod tests {
                 .map(|call| (code.before.contains(call), code.after.contains(call)));
             assert_eq!(calls, [(true, false), (false, true)], "{language:?}: {code:?}");
         }
+    }
+
+    #[test]
+    fn large_calls_have_the_names_of_their_language() {
+        let code = |language: Language| language.collective("MPI_Iallreduce_c f a:3");
+        let names = [Language::C, Language::Python].map(code);
+        assert_eq!(names, ["MPI_Iallreduce_c(...", "comm.Iallreduce(..."]);
     }
 
     #[test]

@@ -392,7 +392,7 @@ fn nonblocking(place: &CallSite, collective: bool) -> String {
 
 /// The send of the same mode that does not block: one that is synchronous stays so. A place may have no blocking send.
 pub(super) fn nonblocking_send(place: &CallSite) -> String {
-    match place.call.as_str() {
+    match place.call.trim_end_matches("_c") {
         "MPI_Ssend" | "MPI_Bsend" | "MPI_Rsend" => nonblocking_name(&place.call),
         _ => "MPI_Isend".to_owned(),
     }
@@ -466,4 +466,23 @@ pub(super) fn on(advice: &Advice) -> String {
 pub(super) fn wait(advice: &Advice) -> String {
     let ranks = &advice.waiting_ranks;
     format!("{} wait{}", ranks::in_words(ranks, advice.of_ranks), ranks::third_person(ranks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_keeps_its_mode() {
+        for (call, other) in [
+            ("MPI_Ssend", "MPI_Issend"),
+            ("MPI_Bsend_c", "MPI_Ibsend_c"),
+            ("MPI_Send_c", "MPI_Isend"),
+        ] {
+            let call = call.to_owned();
+            let (transfers, completes, site) = (None, None, None);
+            let place = CallSite { call, transfers, completes, site, other_lines: Vec::new() };
+            assert_eq!(nonblocking_send(&place), other);
+        }
+    }
 }

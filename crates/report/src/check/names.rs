@@ -62,7 +62,10 @@ impl Name {
 
     /// Whether it is a time, whose unit a limit may have.
     pub fn is_time(&self) -> bool {
-        self.pointer.ends_with("_ns")
+        // as spread.compute_ns.max
+        let of_several = ["min", "mean", "max", "low", "estimate", "high"];
+        let (rest, key) = self.pointer.rsplit_once('/').unwrap_or(("", &self.pointer));
+        key.ends_with("_ns") || rest.ends_with("_ns") && of_several.contains(&key)
     }
 
     /// Whether it is a fraction, which a limit may have in per cent.
@@ -106,15 +109,16 @@ impl Name {
     }
 }
 
-/// Three names, the nearest first.
+/// Three names, the nearest first; the report's head writes "Exposed".
 fn nearest(asked: &str, report: &Value) -> Vec<String> {
+    let asked = asked.to_lowercase();
     let mut names: Vec<String> =
         SHORT_NAMES.iter().map(|(short, ..)| (*short).to_owned()).collect();
     numbers(report, "", &mut names);
     let last = |name: &str| name.rsplit(['.', '/']).next().unwrap_or(name).to_owned();
     let near = |name: &String| {
         let of = |a: &str, b: &str| jaro_winkler(a, b) + normalized_levenshtein(a, b);
-        of(asked, name).max(of(&last(asked), &last(name)))
+        of(&asked, name).max(of(&last(&asked), &last(name)))
     };
     names.sort_by(|a, b| near(b).total_cmp(&near(a)));
     names.truncate(3);
@@ -152,6 +156,11 @@ mod tests {
         }
         assert_eq!(Name::new("sites[0].time_ns").pointer, "/sites/0/time_ns");
         assert_eq!(Name::new("exposed").dotted(), "summary.exposed_share");
+        let kinds = ["step", "spread.compute_ns.max", "spread.compute_ns.max_rank", "mpi", "calls"]
+            .map(Name::new)
+            .map(|name| (name.is_time(), name.is_share()));
+        let (time, share, count) = ((true, false), (false, true), (false, false));
+        assert_eq!(kinds, [time, time, count, share, count]);
     }
 
     #[test]
@@ -165,7 +174,9 @@ mod tests {
         assert!(why.contains("the nearest are totals.exposed_ns"), "{why}");
         let why = Name::new("totals").check(&report).unwrap_err();
         assert!(why.contains("totals is no number of a report; the nearest are totals."), "{why}");
-        let why = Name::new("exposd").check(&report).unwrap_err();
-        assert!(why.contains("the nearest are exposed"), "{why}");
+        for asked in ["exposd", "EXPOSED", "Exposed"] {
+            let why = Name::new(asked).check(&report).unwrap_err();
+            assert!(why.contains("the nearest are exposed"), "{why}");
+        }
     }
 }

@@ -50,6 +50,7 @@ fn what_cannot_be_judged_says_why() {
         (&[".", "--max", "head.command=1"], "head.command is no number of a report"),
         (&[".", "--max", "sites=1"], "sites is no number of a report"),
         (&[".", "--max", "exposed=nan"], "expected a number"),
+        (&[".", "--max", "run_time=1s"], "; run_time is no time"),
         (&[".", "--max", "exposed=20"], "20: of a share write 20% or 2000%"),
         (&[".", "--max", "exposed"], "expected WHAT=VALUE"),
         (&[".", "--against", ".", "--tolerance=-5%"], "expected 0% to 100%"),

@@ -105,16 +105,18 @@ pub fn value_of(name: &Name, text: &str) -> Result<f64, String> {
         [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 6e10), ("s", 1e9)];
     let text = text.trim();
     let as_number = |text: &str| text.trim().parse().ok().filter(|value: &f64| value.is_finite());
-    let with_unit = TIMES
+    let in_units = TIMES
         .iter()
-        .filter(|_| name.is_time())
         .find_map(|(unit, size)| as_number(text.strip_suffix(unit)?).map(|value| value * size));
-    let found = with_unit.or_else(|| match text.strip_suffix('%') {
+    let found = in_units.filter(|_| name.is_time()).or_else(|| match text.strip_suffix('%') {
         Some(percent) if !name.is_time() => as_number(percent).map(|value| value / 100.0),
         _ => as_number(text),
     });
     let example = if name.is_time() { "5ms or 3s" } else { "20% or 0.2" };
-    let found = found.ok_or_else(|| format!("{text}: expected a number, as {example}"))?;
+    // names are looked for when there is a report: until then one that is misspelt is none of a time
+    let is_other = in_units.is_some() && !name.is_time();
+    let why = if is_other { format!("; {} is no time", name.asked) } else { String::new() };
+    let found = found.ok_or_else(|| format!("{text}: expected a number, as {example}{why}"))?;
     // who writes exposed=20 means 20 %, and a limit of 2000 % would hold always
     match name.is_share() && found > 1.0 && !text.ends_with('%') {
         true => Err(format!("{text}: of a share write {text}% or {}%", found * 100.0)),

@@ -93,6 +93,9 @@ fn ranks_of_this_host() {
     let text = printed(&mut bed.hang(&["--each-rank=1"]));
     let pid = bed.ranks[1].id();
     assert!(text.contains(&format!(", process {pid}")) && text.contains("--hosts"), "{text}");
+    // nobody has looked for the others
+    let mut of_one = bare(&["hang", "--interval", "0.1", "--pid", &pid.to_string()]);
+    assert!(!printed(&mut of_one).contains("of this job is not on"));
 }
 
 #[test]

@@ -97,6 +97,9 @@ fn from_here(wanted: &Wanted, interval: Duration, alone: Option<&str>) -> Result
     // one after the other: whoever is stopped for a moment would be called stopped
     let (recorded, notes) = recorded(&processes.runs(), interval, None);
     let mut found = stacks::merge(vec![stacks::look(&processes, interval)], Vec::new());
+    if matches!(wanted, Wanted::Pids(_)) {
+        found.elsewhere.clear(); // of these others may be here
+    }
     found.notes.extend(alone);
     found.notes.extend(notes);
     Ok(with_records(found, recorded))

@@ -24,7 +24,7 @@ pub fn commands() -> [&'static [&'static str]; 22] {
         &["reach", "lapscope-1", "--format", "json"],
         &["whatif", "lapscope-1", "--format", "json"],
         &["diff", "lapscope-1", "lapscope-1"],
-        &["check", "lapscope-1", "--against", "lapscope-1", "--max", "requests=1000000"],
+        &["check", "lapscope-1", "--against", "lapscope-1"],
         &["report", "lapscope-1", "lapscope-1"],
         &["sites", "lapscope-1", "--format", "json"],
         &["requests", "lapscope-1", "--top", "0", "--format", "json"],

@@ -262,7 +262,10 @@ fn before_mpi_init() {
     watched.until_here(2).unwrap_or_else(|text| panic!("{text}"));
     let said = diagnosis(&job.run_directory(), INTERVAL).expect_err("no run");
     assert!(said.contains("no such file or directory"), "{said}");
-    assert!(said.contains("when it comes out of MPI_Init") && said.contains("gdb -p"), "{said}");
+    assert!(
+        said.contains("when it comes out of MPI_Init") && said.contains("lapscope hang --pid"),
+        "{said}"
+    );
 }
 
 /// The verdict comes soon at 64 ranks, too, which share the processors of this machine with the command.

@@ -104,7 +104,7 @@ fn not_there(error: DbError) -> anyhow::Error {
             place => format!("sleeps in the kernel's {}", visible(place)),
         };
         let shown: String = hide_in_command(command).chars().take(120).collect();
-        text += &format!("\n  gdb -p {pid}   {}, {does}", visible(&shown));
+        text += &format!("\n  lapscope hang --pid {pid}   {}, {does}", visible(&shown));
     }
     anyhow::anyhow!(text)
 }

@@ -386,7 +386,10 @@ pub fn next(run: &str, diagnosis: &Diagnosis) -> Vec<String> {
         let (host, pid) = (&rank.host, rank.pid);
         match verdict.kind {
             VerdictKind::Computes | VerdictKind::Asleep | VerdictKind::Polls => {
-                steps.push(format!("gdb -p {pid}   on {host}: where rank {} is", rank.rank));
+                steps.push(format!(
+                    "lapscope hang --pid {pid}   on {host}: at which line rank {} is",
+                    rank.rank
+                ));
             }
             VerdictKind::Stopped => {
                 steps.push(format!("kill -CONT {pid}   on {host}: lets rank {} go on", rank.rank))

@@ -126,7 +126,7 @@ fn hosts_that_do_not_answer_are_named_and_the_others_count() {
         "no-such-launcher -n 1",
         "env",
     ];
-    let mut more = vec!["--patience", "2"];
+    let mut more = vec!["--patience", "6"];
     more.extend(launchers.iter().flat_map(|launcher| ["--launch", launcher]));
     let begin = Instant::now();
     let answer = bed.json(&more);

@@ -286,7 +286,7 @@ pub(super) fn sentence(ranks: &[RankStack]) -> String {
     let all_stand =
         ranks.iter().all(|it| it.stands && it.call.is_some() && it.doing != Doing::Polls);
     if all_stand {
-        text += ". All ranks are inside MPI and none moved: they wait for each other, or for what is under way";
+        text += ". So all that were looked at are inside MPI: they wait, or come back to the same place again and again";
     }
     text + "."
 }

@@ -195,6 +195,8 @@ pub struct Native {
 pub struct ProcessCode {
     machine: Machine,
     loaded: Vec<Loaded>,
+    /// All that may run, also what no file is behind.
+    executable: Vec<Range<u64>>,
     /// Of Python, where it has one; why its lines are not known.
     interpreter: Option<Result<Interpreter, String>>,
 }
@@ -203,8 +205,13 @@ impl ProcessCode {
     /// `None`: there is no such process any more, or it may not be looked at.
     pub fn read(pid: i64, files: &mut CodeFiles) -> Option<ProcessCode> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-        let mut code =
-            ProcessCode { machine: Machine::new(), loaded: Vec::new(), interpreter: None };
+        let executable = Mapping::parse_all(&maps).filter(|it| it.is_code);
+        let mut code = ProcessCode {
+            machine: Machine::new(),
+            loaded: Vec::new(),
+            executable: executable.map(|it| it.addresses).collect(),
+            interpreter: None,
+        };
         let is_file =
             |it: &Mapping| it.is_code && (it.path.starts_with('/') || it.path == "[vdso]");
         for mapping in Mapping::parse_all(&maps).filter(is_file) {
@@ -300,14 +307,19 @@ impl ProcessCode {
             let (code, stack) = (address.address(), registers.sp());
             frames.push(Native { frame: self.frame(address), address: code, stack });
             match self.machine.unwind_frame(address, &mut registers, &mut cache, &mut read) {
+                // a guess without tables may end in data, which called nothing
                 Ok(Some(caller)) => match FrameAddress::from_return_address(caller) {
-                    Some(caller) => address = caller,
-                    None => return (frames, false),
+                    Some(caller) if self.may_run(caller.address_for_lookup()) => address = caller,
+                    _ => return (frames, false),
                 },
                 Ok(None) => return (frames, true),
                 Err(_) => return (frames, false),
             }
         }
+    }
+
+    fn may_run(&self, address: u64) -> bool {
+        self.executable.iter().any(|it| it.contains(&address))
     }
 
     /// What the call that returns to a frame has entered.

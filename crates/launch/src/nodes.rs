@@ -19,12 +19,15 @@ use crate::bounded;
 use crate::gather::command_by;
 use lapscope_data::store::host_name;
 use lapscope_data::text::shell;
+use lapscope_data::text::style::Style;
 
 /// What each line begins with.
 const MARK: &str = "lapscope-part ";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Bytes of an answer in one line.
 const LONGEST_LINE: usize = 700;
+/// Columns of what is no answer that are shown.
+const LONGEST_SHOWN: usize = 80;
 /// Bytes of all lines of a launcher.
 const LONGEST_ANSWER: u64 = 1 << 30;
 /// Nodes that are asked side by side.
@@ -208,19 +211,13 @@ impl NodeAnswer {
         if answer == NodeAnswer::default() {
             let first = output.lines().find(|line| !line.trim().is_empty());
             answer.problem = Some(match first {
-                Some(line) => format!("it printed what is no answer: {}", in_short(line)),
+                Some(line) => {
+                    format!("it printed what is no answer: {}", Style::cut(line, LONGEST_SHOWN))
+                }
                 None => "it printed nothing".to_owned(),
             });
         }
         answer
-    }
-}
-
-fn in_short(line: &str) -> String {
-    const MOST: usize = 80;
-    match line.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
     }
 }
 

@@ -42,24 +42,30 @@ struct Reader {
 
 impl Reader {
     /// What its frames are called, innermost first, inlined ones among them.
-    fn names(&mut self, code: &ProcessCode, thread: &ThreadCopy) -> (Vec<FrameName>, bool) {
-        let (natives, is_whole) = code.unwind(thread);
-        let frames = code.with_python(&natives, &thread.python, &mut self.files);
+    fn names(
+        &mut self,
+        code: &ProcessCode,
+        thread: &ThreadCopy,
+        (natives, is_whole): &(Vec<Native>, bool),
+    ) -> (Vec<FrameName>, bool) {
+        let frames = code.with_python(natives, &thread.python, &mut self.files);
         self.symbols.learn(&self.files.modules);
         let names = frames.iter().flat_map(|&frame| self.symbols.name(frame)).collect();
         // a program without symbols does not name the outermost one; the C library in front of that does
         let outermost = natives.iter().rev().take(2).flat_map(|it| self.symbols.name(it.frame));
         let ends = outermost.into_iter().any(|it| it.is_start_code() || it.is_unnamed_libc());
-        (names, is_whole && ends)
+        (names, *is_whole && ends)
     }
 
     fn seen(&mut self, pid: i64, code: &ProcessCode, copy: ThreadCopy) -> ThreadSeen {
-        let (mut names, is_whole) = self.names(code, &copy);
+        let unwound = code.unwind(&copy);
+        let (mut names, is_whole) = self.names(code, &copy, &unwound);
+        let natives = &unwound.0;
         if !names.iter().any(|name| place::call_name(name).is_some()) {
             let within = names.iter().rposition(FrameName::is_mpi).map_or(0, |at| at + 1);
-            names.splice(within..within, self.jumped_on(pid, code, &copy));
+            names.splice(within..within, self.jumped_on(pid, code, natives));
         }
-        let arguments = self.arguments(code, &copy);
+        let arguments = self.arguments(code, &copy, natives);
         ThreadSeen { copy, names, is_whole, arguments }
     }
 
@@ -72,28 +78,26 @@ impl Reader {
     }
 
     /// The call that a thread is inside of where it has no frame, as it went on by a jump.
-    fn jumped_on(
-        &mut self,
-        pid: i64,
-        code: &ProcessCode,
-        thread: &ThreadCopy,
-    ) -> Option<FrameName> {
-        let (natives, _) = code.unwind(thread);
-        let caller = natives.get(self.caller_of_mpi(&natives)?)?;
+    fn jumped_on(&mut self, pid: i64, code: &ProcessCode, natives: &[Native]) -> Option<FrameName> {
+        let caller = natives.get(self.caller_of_mpi(natives)?)?;
         let entered = self.symbols.name(code.entered(pid, caller)?);
         entered.into_iter().find(|name| place::call_name(name).is_some())
     }
 
     /// Those of the MPI call that it is inside of.
-    fn arguments(&mut self, code: &ProcessCode, thread: &ThreadCopy) -> Option<Arguments> {
-        let (natives, _) = code.unwind(thread);
-        let at = self.caller_of_mpi(&natives)?;
+    fn arguments(
+        &mut self,
+        code: &ProcessCode,
+        thread: &ThreadCopy,
+        natives: &[Native],
+    ) -> Option<Arguments> {
+        let at = self.caller_of_mpi(natives)?;
         let caller = natives.get(at)?;
         let mut within = natives[..at].iter().rev();
         let call =
             within.find_map(|it| self.symbols.name(it.frame).iter().find_map(place::call_name))?;
         let callees = arguments::callees(&call)?;
-        let known = code.registers(thread, &natives, at)?;
+        let known = code.registers(thread, natives, at)?;
         let register = |number: u16| *known.get(usize::from(number))?;
         let passed =
             self.symbols.passed(caller.frame, &callees.each_ref().map(|it| it.as_str()), &register);
@@ -114,7 +118,9 @@ impl Reader {
             return look;
         }
         let python = |tid| code.python_lines(tid);
-        match stop::copy(process.pid, &python, |thread| self.names(&code, thread).1) {
+        match stop::copy(process.pid, &python, |thread| {
+            self.names(&code, thread, &code.unwind(thread)).1
+        }) {
             Ok(copy) => {
                 look.held = copy.held;
                 look.problem = copy.failed.first().map(|(_, why)| why.clone());

@@ -12,7 +12,7 @@ use lapscope_tests::share;
 use lapscope_tests::watched::Watched;
 
 use super::table::{Hanging, Slow, HANGING, SLOW};
-use super::{job, side_by_side, SETTLES};
+use super::{ended_well, job, side_by_side, SETTLES};
 
 const INTERVAL: &str = "0.3";
 
@@ -93,14 +93,7 @@ fn check_slow(mpi: &Mpi, program: &Slow, binary: PathBuf, seconds: f64) -> Resul
             Err(_) => thread::sleep(Duration::from_millis(50)), // they are ending
         }
     }
-    let outcome = watched.outcome(Duration::from_secs(60))?;
-    if outcome.code != 0 || outcome.stdout != format!("{}\n", program.name) {
-        return Err(named(format!("was disturbed: {outcome:?}")));
-    }
-    match looks {
-        0 => Err(named("was over before a look".to_owned())),
-        _ => Ok(()),
-    }
+    ended_well(watched, program, looks)
 }
 
 fn hanging(turn: usize, name: &str) {

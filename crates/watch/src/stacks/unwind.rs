@@ -205,16 +205,15 @@ impl ProcessCode {
     /// `None`: there is no such process any more, or it may not be looked at.
     pub fn read(pid: i64, files: &mut CodeFiles) -> Option<ProcessCode> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-        let executable = Mapping::parse_all(&maps).filter(|it| it.is_code);
+        let mappings: Vec<Mapping> = Mapping::parse_all(&maps).filter(|it| it.is_code).collect();
         let mut code = ProcessCode {
             machine: Machine::new(),
             loaded: Vec::new(),
-            executable: executable.map(|it| it.addresses).collect(),
+            executable: mappings.iter().map(|it| it.addresses.clone()).collect(),
             interpreter: None,
         };
-        let is_file =
-            |it: &Mapping| it.is_code && (it.path.starts_with('/') || it.path == "[vdso]");
-        for mapping in Mapping::parse_all(&maps).filter(is_file) {
+        let is_file = |it: &Mapping| it.path.starts_with('/') || it.path == "[vdso]";
+        for mapping in mappings.into_iter().filter(is_file) {
             let Some(file) = files.open(pid, &mapping) else { continue };
             let Some(bias) = file.bias(&mapping) else { continue };
             code.loaded.push(Loaded {

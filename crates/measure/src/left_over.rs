@@ -73,7 +73,10 @@ pub fn find_left_over(
             continue;
         }
         let may_be_cancelled = has_open_cancels(trace, rank);
-        for half in trace.halves(at).filter(|half| !half.operation.is_second_half) {
+        let is_open = |it: &Operation| {
+            !it.is_second_half && matches!(it.ended, RequestEnd::Pending | RequestEnd::Freed)
+        };
+        for half in trace.halves_of(at, is_open) {
             let is_alone = alone.receives.remove(&(at, half.index)) && !may_be_cancelled;
             let what = match half.operation.ended {
                 RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,

@@ -66,11 +66,11 @@ impl FileTrace {
         of_file: PlacesOfFile<'_>,
         definitions: FileDefinitions,
         mut sink: Option<&mut dyn RowSink>,
-        wanted: Option<(&WantedRanks, Depth)>,
+        (wanted, depth): (Option<&WantedRanks>, Depth),
         progress: &(dyn Fn(u64) + Sync),
     ) -> rusqlite::Result<FileTrace> {
-        let for_replay = wanted.map_or(true, |(_, depth)| depth == Depth::All);
-        let wanted = wanted.map(|(wanted, _)| {
+        let for_replay = depth == Depth::All;
+        let wanted = wanted.map(|wanted| {
             let is_wanted = |info: &RankInfo| wanted.contains(&(info.rank, info.life));
             definitions.ranks.iter().map(is_wanted).collect::<Vec<bool>>()
         });

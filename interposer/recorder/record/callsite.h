@@ -127,11 +127,11 @@ static inline unsigned callsite_bucket(struct caller caller, uint64_t python)
     return (unsigned)(((caller.return_address ^ caller.frame >> 4 ^ python) * 0x9e3779b97f4a7c15u) >> 54);
 }
 
-/* The site where it is the last one of its bucket and no Python is looked at; else NULL. */
+/* Where no Python is looked at: the site that is the last one of its bucket, or NULL. */
 static inline ALWAYS_INLINE struct callsite *callsite_again(struct thread *t, struct caller caller)
 {
     struct callsite *site = t->callsites->bucket[callsite_bucket(caller, 0)][0];
-    return LIKELY(!python_is_on && site && callsite_matches(site, caller, 0)) ? site : NULL;
+    return LIKELY(site && callsite_matches(site, caller, 0)) ? site : NULL;
 }
 
 static inline struct callsite *callsite_of(struct thread *t, struct caller caller)

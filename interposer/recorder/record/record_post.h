@@ -41,12 +41,12 @@ static inline ALWAYS_INLINE struct spool_live *post_again(struct thread *t, enum
                                                           uint64_t end, const struct message *message, MPI_Request handle,
                                                           const void *variable)
 {
-    struct callsite *site = callsite_again(t, caller);
-    struct spool_live *live = t->free_live;
-    if (UNLIKELY(!site || !live || !stamps_are_plain || recorder_multiple))
+    if (UNLIKELY(!stamps_are_plain || recorder_multiple || python_is_on))
         return NULL;
-    struct operation *operation = operation_again(site, call, message);
-    if (UNLIKELY(!operation || operation->key.coarse || operation->key.bytes >= large_posts))
+    struct callsite *site = callsite_again(t, caller);
+    struct operation *operation = LIKELY(site != NULL) ? operation_again(site, call, message) : NULL;
+    struct spool_live *live = t->free_live;
+    if (UNLIKELY(!operation || !live || operation->key.coarse || operation->key.bytes >= large_posts))
         return NULL;
     struct request_slot *slot = request_place_for(&t->index, request_key(handle), mpi_request_is_shared(handle));
     if (UNLIKELY(!slot))

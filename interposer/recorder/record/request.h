@@ -97,10 +97,9 @@ static inline void request_append(struct request_slot *slot, struct spool_live *
 /* Where a handle can be put at once: a slot of its own, or that of those which share it; else NULL. */
 static inline struct request_slot *request_place_for(const struct request_index *index, uint64_t key, int shared)
 {
-    struct request_slot *slot = &index->slots[request_slot_of(index, key)];
-    if (!slot->live)
-        return LIKELY(index->count * 2 <= index->mask) ? slot : NULL;
-    return shared && slot->key == key ? slot : NULL;
+    struct request_slot *slot = &index->slots[request_place(index, key)];
+    int is_free = slot->live ? shared : index->count * 2 <= index->mask;
+    return LIKELY(is_free) ? slot : NULL;
 }
 
 static inline void request_put(struct request_index *index, struct request_slot *slot, uint64_t key, struct spool_live *live)
@@ -113,7 +112,7 @@ static inline void request_put(struct request_index *index, struct request_slot 
     index->count++;
 }
 
-/* The same as request_insert where there are several threads, another's slot is in the way, or the index has to grow. */
+/* The same as request_insert where there are several threads, a request's end was not seen, or the index has to grow. */
 struct spool_live *request_insert_slow(struct thread *t, uint64_t key, int shared, struct spool_live *live);
 
 /* Makes the entry findable under the handle in the application's `variable`. Where the handle is not one that live

@@ -70,8 +70,8 @@ impl Observer {
         Observer { reads_databases: false, ..self }
     }
 
-    /// For who looks at how fast a job goes, not at what it comes to: of ranks that run neither requests under way nor a
-    /// [`RankState::history`] are read, and of threads no more than whether they run.
+    /// For who looks at how fast a job goes, not at what it comes to: neither requests under way nor a [`RankState::history`] are
+    /// read, nor where threads sleep.
     #[must_use]
     pub fn without_history(self) -> Observer {
         Observer { has_history: false, ..self }
@@ -199,7 +199,8 @@ impl Observer {
     /// A database is read once: it appears whole, and does not change.
     fn database(&mut self, path: &Path) -> Result<&DatabaseRanks, &String> {
         if !self.databases.contains_key(path) {
-            let part = database::read(path, &mut self.names).map_err(|error| error.to_string());
+            let part = database::read(path, &mut self.names, self.has_history)
+                .map_err(|error| error.to_string());
             self.databases.insert(path.into(), part);
         }
         self.databases[path].as_ref()

@@ -58,7 +58,7 @@ tuned() {
     what=$1
     shift
     rm -f seen
-    said=$(timeout 300 "$@" 2>&1) || failed "$what: $said"
+    said=$("$@" 2>&1) || failed "$what: $said"
     expect "$what" "$said" 'OMPI_MCA_btl_vader_eager_limit=16384'
     expect "$what: what the program saw" "$(cat seen 2>&1)" '^16384$'
 }
@@ -110,7 +110,7 @@ EOF
     expect nothing "$said" 'nothing was recorded: the container has'
     [ ! -e nothing ] || failed "an empty run directory is left"
     # shellcheck disable=SC2086 # options
-    tuned "tune around" "$command" tune $setting -- ./podman run --rm $mount_here localhost/mpi:1 $launch ./app
+    tuned "tune around" timeout 300 "$command" tune $setting -- ./podman run --rm $mount_here localhost/mpi:1 $launch ./app
     passed "podman: the host's lapscope around a container, which knows nothing of it; settings are tried in it"
 
     cp "$out/$name.tar.gz" .

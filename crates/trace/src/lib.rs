@@ -151,6 +151,7 @@ pub struct RankTrace {
     pub detail: Vec<Detail>,
     /// What the program marked, in the order of time; also where no rows were recorded.
     pub marks: Vec<Mark>,
+    pub made: handles::MadeHandles,
     /// Host, as a number.
     pub node: u32,
     /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.

@@ -1,0 +1,152 @@
+//! What is inside of what on a stack: MPI calls within the program, functions of the program's that MPI calls, libraries that pass
+//! calls on, handlers of signals.
+
+use super::calls;
+use super::layers::Layer;
+use lapscope_data::symbols::{of_program, FrameName};
+
+/// Where a thread is.
+#[derive(Debug, Default, PartialEq)]
+pub struct Nesting {
+    /// The MPI call that it is inside of, and in nothing else within; of a library that passes calls on the one that this makes.
+    pub call: Option<String>,
+    /// From the caller of that call, or the innermost function, out to `main`. Of MPI only calls are left, in which functions of the
+    /// program's run.
+    pub frames: Vec<FrameName>,
+    /// How many of them, from the first on, are those of a library that passes calls on.
+    pub wrapper_frames: usize,
+    /// The call that the program made, where that library makes another one.
+    pub called_as: Option<String>,
+    /// The MPI call within which a function of the program's runs.
+    pub within: Option<String>,
+    /// That function is a handler of a signal: MPI did not call it.
+    pub by_signal: bool,
+    /// The outermost frame of the call, among all.
+    pub entry: Option<usize>,
+}
+
+/// Frames of MPI one behind the other, and of what passes calls on to it.
+struct InMpi {
+    /// Places among all frames: of the outermost, and of the outermost that is MPI's.
+    outermost: usize,
+    entry: Option<usize>,
+    /// The outermost call that MPI names, and the one that is passed on.
+    call: Option<String>,
+    wrapped: Option<String>,
+}
+
+impl InMpi {
+    fn begin(at: usize) -> InMpi {
+        InMpi { outermost: at, entry: None, call: None, wrapped: None }
+    }
+
+    fn add(&mut self, at: usize, layer: Layer, function: &str) {
+        let call = calls::name_of(function);
+        match layer {
+            Layer::Mpi => {
+                self.entry.get_or_insert(at);
+                self.call = self.call.take().or(call);
+            }
+            // a binding of Fortran's calls the one of C, which may be passed on
+            Layer::Wrapper if self.entry.is_none() || self.call == call => {
+                (self.entry, self.call, self.wrapped) = (None, None, call);
+            }
+            _ => {}
+        }
+    }
+
+}
+
+/// A call within which the program runs, and where its function begins, its outermost frame.
+struct Around {
+    of_mpi: InMpi,
+    begin: usize,
+    by_signal: bool,
+}
+
+/// `names`: innermost first; `layers`: of each.
+pub fn nesting(names: &[FrameName], layers: &[Layer]) -> Nesting {
+    // what handles a signal without the program is an interruption of what goes on
+    let handled = layers.iter().position(|it| *it == Layer::Signal).filter(|&at| {
+        !layers[..at].iter().any(|it| [Layer::Program, Layer::Wrapper].contains(it))
+    });
+    if let Some(signal) = handled {
+        let outside = nesting(&names[signal + 1..], &layers[signal + 1..]);
+        return Nesting { entry: outside.entry.map(|it| it + signal + 1), ..outside };
+    }
+    let mut around: Vec<Around> = Vec::new();
+    let mut of_mpi: Option<InMpi> = None;
+    for at in (0..names.len()).rev() {
+        let function = names[at].function.as_deref().unwrap_or("");
+        match (layers[at], &mut of_mpi) {
+            (Layer::Mpi | Layer::Wrapper, within) => {
+                within.get_or_insert_with(|| InMpi::begin(at)).add(at, layers[at], function);
+            }
+            (Layer::Program | Layer::Signal, Some(it)) if it.entry.is_some() => {
+                let by_signal = layers[at] == Layer::Signal;
+                let of_mpi = of_mpi.take().expect("it is there");
+                around.push(Around { of_mpi, begin: at, by_signal });
+            }
+            _ => {}
+        }
+    }
+    place(names, of_mpi, &around)
+}
+
+fn place(names: &[FrameName], of_mpi: Option<InMpi>, around: &[Around]) -> Nesting {
+    let call = of_mpi.as_ref().and_then(|it| call_of(names, it));
+    // threads of MPI's own are called by nobody
+    let inside = of_mpi.filter(|_| call.is_some());
+    let entry = inside.as_ref().and_then(|it| it.entry);
+    let end = around.last().map_or(names.len(), |it| it.begin + 1);
+    let part = |begin: usize| of_program(names[begin.min(end)..end].to_vec());
+    let mut frames = part(entry.map_or(0, |it| it + 1));
+    let passed_on = inside.as_ref().filter(|it| it.wrapped.is_some());
+    let called_as = passed_on.and_then(|it| it.wrapped.clone()).filter(|it| Some(it) != call.as_ref());
+    let outside = passed_on.map(|it| part(it.outermost + 1).len());
+    let wrapper_frames = outside.map_or(0, |outside| frames.len().saturating_sub(outside));
+    for (depth, it) in around.iter().enumerate().rev() {
+        let Some(entry) = it.of_mpi.entry else { continue };
+        let call = call_of(names, &it.of_mpi);
+        frames.push(as_call(&names[entry], call));
+        let end = depth.checked_sub(1).map_or(names.len(), |outer| around[outer].begin + 1);
+        frames.extend(of_program(names[entry + 1..end].to_vec()));
+    }
+    let innermost = around.last();
+    Nesting {
+        call,
+        frames,
+        wrapper_frames,
+        called_as,
+        within: innermost.map(|it| within(names, &it.of_mpi)),
+        by_signal: innermost.is_some_and(|it| it.by_signal),
+        entry,
+    }
+}
+
+/// The call of MPI that it is, where somebody has called it; a function of MPI where none is named.
+fn call_of(names: &[FrameName], it: &InMpi) -> Option<String> {
+    let entry = &names[it.entry?];
+    let caller = names.get(it.outermost + 1);
+    let is_called = caller.is_some_and(|it| !it.is_start_code() && !it.is_unnamed_libc());
+    let function = || entry.function.clone().filter(|_| is_called);
+    let unnamed = || is_called.then(|| "a function of MPI".to_owned());
+    it.call.clone().or_else(|| it.wrapped.clone()).or_else(function).or_else(unnamed)
+}
+
+fn within(names: &[FrameName], it: &InMpi) -> String {
+    call_of(names, it).unwrap_or_else(|| "a thread of MPI".to_owned())
+}
+
+/// What is left of MPI in a call path: `MPI_Allreduce`.
+fn as_call(entry: &FrameName, call: Option<String>) -> FrameName {
+    FrameName { function: call, offset: None, file: None, line: None, ..entry.clone() }
+}
+
+/// Whether a frame of a call path is a call of MPI's, in which a function of the program's runs.
+pub fn is_call(frame: &FrameName) -> bool {
+    frame.is_mpi() && frame.file.is_none() && frame.offset.is_none()
+}
+
+#[cfg(test)]
+mod tests;

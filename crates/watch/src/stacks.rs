@@ -10,6 +10,8 @@ mod code;
 mod image;
 mod interpreted;
 mod layers;
+#[cfg(test)]
+mod made;
 mod maps;
 mod merge;
 mod nesting;
@@ -214,19 +216,20 @@ fn is_of_32_bits(pid: i64) -> bool {
 
 /// Threads between the two looks, by the place of their process.
 #[derive(Default)]
-struct Between {
+struct LooksBetween {
     seen: HashMap<usize, Vec<ThreadSeen>>,
     held: Duration,
 }
 
-impl Between {
+impl LooksBetween {
     /// Until `interval` has passed: some more looks at threads of which one tells nothing.
-    fn look(reader: &mut Reader, first: &[StackLook], interval: Duration) -> Between {
+    fn look(reader: &mut Reader, first: &[StackLook], interval: Duration) -> LooksBetween {
         const LOOKS: u32 = 7;
         let undecided = first.iter().enumerate();
-        let undecided = undecided.filter_map(|(at, it)| Some((at, it.process.pid, it.undecided()?)));
+        let undecided =
+            undecided.filter_map(|(at, it)| Some((at, it.process.pid, it.undecided()?)));
         let undecided: Vec<(usize, i64, i64)> = undecided.collect();
-        let (begun, mut between) = (Instant::now(), Between::default());
+        let (begun, mut between) = (Instant::now(), LooksBetween::default());
         let left = |of: Duration| of.saturating_sub(begun.elapsed());
         for turn in 1..=LOOKS {
             std::thread::sleep(left(interval * turn / (LOOKS + 1)));
@@ -253,7 +256,7 @@ pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     };
     let first = look_at_all(&mut reader);
     let begun = Instant::now();
-    let between = Between::look(&mut reader, &first, interval);
+    let between = LooksBetween::look(&mut reader, &first, interval);
     let second = look_at_all(&mut reader);
     let nanos = |time: Duration| Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
     let observed = nanos(begun.elapsed());
@@ -293,7 +296,12 @@ fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec
     let replaced = looks.iter().flat_map(|look| {
         let pid = look.process.pid;
         look.replaced.iter().map(move |path| {
-            (format!("{path} was replaced on disk since it was started: its lines are not known"), pid)
+            (
+                format!(
+                    "{path} was replaced on disk since it was started: its lines are not known"
+                ),
+                pid,
+            )
         })
     });
     let mut by_problem: BTreeMap<String, Vec<i64>> = BTreeMap::new();

@@ -221,9 +221,8 @@ impl<'a> Shortening<'a> {
     }
 
     fn operator(&mut self) {
-        const SYMBOLS: [&str; 14] = [
-            "<=>", "->*", "<<=", ">>=", "()", "[]", "<<", ">>", "->", "<=", ">=", "&&", "||", "<",
-        ];
+        const SYMBOLS: [&str; 14] =
+            ["<=>", "->*", "<<=", ">>=", "()", "[]", "<<", ">>", "->", "<=", ">=", "&&", "||", "<"];
         let behind = &self.rest["operator".len()..];
         let symbol = SYMBOLS.iter().find(|it| behind.starts_with(**it)).map(|it| it.len());
         // else up to the parameters: `operator bool`, `operator new[]`, `operator==`
@@ -317,7 +316,7 @@ mod tests {
             ),
             ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<", "operator<"),
             ("Cell<(Kind)1>::operator->() const", "Cell<…>::operator->", "operator->"),
-            ("Cell<(3)>(2)>::operator bool() const", "Cell<…>::operator bool", "operator bool"),
+            ("Cell<((3)>(2))>::operator bool() const", "Cell<…>::operator bool", "operator bool"),
             ("operator new[](unsigned long)", "operator new[]", "operator new[]"),
             ("Halo::operator==(Halo const&) const", "Halo::operator==", "operator=="),
             (

@@ -8,11 +8,11 @@ pub struct Abi {
     any_tag: i32,
     proc_null: i32,
     root: i32,
-    pub communicators: [Communicator; 2],
+    pub communicators: [KnownCommunicator; 2],
 }
 
 /// One that all programs have.
-pub struct Communicator {
+pub struct KnownCommunicator {
     pub name: &'static str,
     handle: Handle,
 }
@@ -24,9 +24,9 @@ enum Handle {
     Symbol(&'static str),
 }
 
-impl Communicator {
-    const fn new(name: &'static str, handle: Handle) -> Communicator {
-        Communicator { name, handle }
+impl KnownCommunicator {
+    const fn new(name: &'static str, handle: Handle) -> KnownCommunicator {
+        KnownCommunicator { name, handle }
     }
 
     /// `is_at` says whether a handle is the address of a symbol.
@@ -63,8 +63,8 @@ const OPEN_MPI: Abi = Abi {
     proc_null: -2,
     root: -4,
     communicators: [
-        Communicator::new(WORLD, Handle::Symbol("ompi_mpi_comm_world")),
-        Communicator::new(SELF, Handle::Symbol("ompi_mpi_comm_self")),
+        KnownCommunicator::new(WORLD, Handle::Symbol("ompi_mpi_comm_world")),
+        KnownCommunicator::new(SELF, Handle::Symbol("ompi_mpi_comm_self")),
     ],
 };
 
@@ -74,8 +74,8 @@ const MPICH: Abi = Abi {
     proc_null: -1,
     root: -3,
     communicators: [
-        Communicator::new(WORLD, Handle::Integer(0x4400_0000)),
-        Communicator::new(SELF, Handle::Integer(0x4400_0001)),
+        KnownCommunicator::new(WORLD, Handle::Integer(0x4400_0000)),
+        KnownCommunicator::new(SELF, Handle::Integer(0x4400_0001)),
     ],
 };
 
@@ -86,8 +86,8 @@ const STANDARD: Abi = Abi {
     proc_null: -3,
     root: -4,
     communicators: [
-        Communicator::new(WORLD, Handle::Pointer(0x101)),
-        Communicator::new(SELF, Handle::Pointer(0x102)),
+        KnownCommunicator::new(WORLD, Handle::Pointer(0x101)),
+        KnownCommunicator::new(SELF, Handle::Pointer(0x102)),
     ],
 };
 
@@ -134,7 +134,8 @@ mod tests {
             let Ok(text) = fs::read_to_string(&path) else { continue };
             let value = |name: &str| {
                 text.lines().find_map(|line| {
-                    let mut words = line.split(|it: char| it.is_whitespace() || "=(),".contains(it));
+                    let mut words =
+                        line.split(|it: char| it.is_whitespace() || "=(),".contains(it));
                     words.find(|word| *word == name)?;
                     words.find_map(|word| word.parse::<i32>().ok())
                 })

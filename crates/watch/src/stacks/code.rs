@@ -299,3 +299,41 @@ fn begins_alike(pid: i64, path: &Path, begin: &Mapping) -> bool {
     let mapped = read_memory(pid, begin.addresses.start, PAGE).unwrap_or_default();
     read.is_err() || mapped.is_empty() || mapped.starts_with(&on_disk)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of this very program.
+    #[test]
+    fn what_is_mapped_has_the_tables_of_its_file() {
+        let pid = i64::from(std::process::id());
+        let path = std::env::current_exe().expect("a path");
+        let maps = fs::read_to_string("/proc/self/maps").expect("maps");
+        let mappings: Vec<Mapping> = Mapping::parse_all(&maps).collect();
+        let is_own = |it: &&Mapping| Path::new(&it.path) == path;
+        let own: Vec<&Mapping> = mappings.iter().filter(is_own).collect();
+        let code = own.iter().find(|it| it.is_code).expect("code");
+        let image = Image::read(pid, &own).expect("an image");
+        assert_eq!(image.build_id, build_id(&path).filter(|id| !id.is_empty()));
+        let mapped = CodeFile::mapped(0, &code.path, &image);
+        let bytes = fs::read(&path).expect("a file");
+        let on_disk = CodeFile::parse(0, &code.path, &bytes).expect("code");
+        assert_eq!(mapped.bias(code), on_disk.bias(code));
+        for name in [".eh_frame", ".eh_frame_hdr"] {
+            let ((at, bytes), (place, all)) = (&on_disk.sections[name], &mapped.sections[name]);
+            assert_eq!(at.start, place.start);
+            assert!(all.starts_with(bytes), "{name}");
+        }
+        assert!(on_disk.needed.iter().any(|name| name.starts_with("libc.so")));
+        assert!(is_there(pid, &path, code, || own.first().copied()));
+        let other = Mapping { inode: code.inode + 1, ..(*code).clone() };
+        assert!(is_there(pid, &path, &other, || own.first().copied()), "it begins alike");
+        assert!(!is_there(
+            pid,
+            Path::new("/proc/self/exe"),
+            &Mapping { is_deleted: true, ..other },
+            || None
+        ));
+    }
+}

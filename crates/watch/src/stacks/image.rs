@@ -19,8 +19,6 @@ pub struct Image {
     pub build_id: Option<String>,
 }
 
-type Header = FileHeader64<Endianness>;
-
 impl Image {
     /// `mappings`: those of the file.
     pub fn read(pid: i64, mappings: &[&Mapping]) -> Option<Image> {
@@ -28,7 +26,7 @@ impl Image {
         let begin = mappings.iter().find(|it| it.offset == 0)?;
         let bytes = |it: &Mapping| ((it.addresses.end - it.addresses.start) as usize).min(MOST);
         let first = read_memory(pid, begin.addresses.start, bytes(begin)).ok()?;
-        let header = Header::parse(first.as_slice()).ok()?;
+        let header = FileHeader64::<Endianness>::parse(first.as_slice()).ok()?;
         let endian = header.endian().ok()?;
         let programs = header.program_headers(endian, first.as_slice()).ok()?;
         let of_type = |wanted| programs.iter().filter(move |it| it.p_type(endian) == wanted);
@@ -40,9 +38,9 @@ impl Image {
             .collect();
         // up to the end of its segment
         let loaded = |address: u64| -> Option<(Range<u64>, Arc<[u8]>)> {
-            let (file, start) = segments
-                .iter()
-                .find(|(file, start)| (*start..start + (file.end - file.start)).contains(&address))?;
+            let (file, start) = segments.iter().find(|(file, start)| {
+                (*start..start + (file.end - file.start)).contains(&address)
+            })?;
             let offset = file.start + (address - start);
             let mapping = mappings.iter().find(|it| {
                 (it.offset..it.offset + (it.addresses.end - it.addresses.start)).contains(&offset)

@@ -54,7 +54,6 @@ impl InMpi {
             _ => {}
         }
     }
-
 }
 
 /// A call within which the program runs, and where its function begins, its outermost frame.
@@ -67,9 +66,10 @@ struct Around {
 /// `names`: innermost first; `layers`: of each.
 pub fn nesting(names: &[FrameName], layers: &[Layer]) -> Nesting {
     // what handles a signal without the program is an interruption of what goes on
-    let handled = layers.iter().position(|it| *it == Layer::Signal).filter(|&at| {
-        !layers[..at].iter().any(|it| [Layer::Program, Layer::Wrapper].contains(it))
-    });
+    let handled = layers
+        .iter()
+        .position(|it| *it == Layer::Signal)
+        .filter(|&at| !layers[..at].iter().any(|it| [Layer::Program, Layer::Wrapper].contains(it)));
     if let Some(signal) = handled {
         let outside = nesting(&names[signal + 1..], &layers[signal + 1..]);
         return Nesting { entry: outside.entry.map(|it| it + signal + 1), ..outside };
@@ -90,37 +90,46 @@ pub fn nesting(names: &[FrameName], layers: &[Layer]) -> Nesting {
             _ => {}
         }
     }
-    place(names, of_mpi, &around)
+    place(names, layers, of_mpi, &around)
 }
 
-fn place(names: &[FrameName], of_mpi: Option<InMpi>, around: &[Around]) -> Nesting {
+fn place(
+    names: &[FrameName],
+    layers: &[Layer],
+    of_mpi: Option<InMpi>,
+    around: &[Around],
+) -> Nesting {
     let call = of_mpi.as_ref().and_then(|it| call_of(names, it));
     // threads of MPI's own are called by nobody
     let inside = of_mpi.filter(|_| call.is_some());
-    let entry = inside.as_ref().and_then(|it| it.entry);
-    let end = around.last().map_or(names.len(), |it| it.begin + 1);
-    let part = |begin: usize| of_program(names[begin.min(end)..end].to_vec());
-    let mut frames = part(entry.map_or(0, |it| it + 1));
-    let passed_on = inside.as_ref().filter(|it| it.wrapped.is_some());
-    let called_as = passed_on.and_then(|it| it.wrapped.clone()).filter(|it| Some(it) != call.as_ref());
-    let outside = passed_on.map(|it| part(it.outermost + 1).len());
-    let wrapper_frames = outside.map_or(0, |outside| frames.len().saturating_sub(outside));
+    let end_of = |depth: usize| around.get(depth).map_or(names.len(), |it| it.begin + 1);
+    // of what passes calls on, then of the program
+    let outside = |it: Option<&InMpi>, end: usize| {
+        let begin = it.and_then(|it| it.entry).map_or(0, |entry| entry + 1);
+        let outermost = it.map_or(0, |it| it.outermost + 1);
+        let wrapper = (begin..outermost).filter(|&at| layers[at] != Layer::Mpi);
+        let wrapper: Vec<FrameName> = wrapper.map(|at| names[at].clone()).collect();
+        (wrapper, of_program(names[outermost..end].to_vec()))
+    };
+    let (wrapper, program) = outside(inside.as_ref(), end_of(around.len().wrapping_sub(1)));
+    let wrapper_frames = wrapper.len();
+    let mut frames = [wrapper, program].concat();
     for (depth, it) in around.iter().enumerate().rev() {
-        let Some(entry) = it.of_mpi.entry else { continue };
-        let call = call_of(names, &it.of_mpi);
-        frames.push(as_call(&names[entry], call));
-        let end = depth.checked_sub(1).map_or(names.len(), |outer| around[outer].begin + 1);
-        frames.extend(of_program(names[entry + 1..end].to_vec()));
+        let entry = it.of_mpi.entry.map(|entry| &names[entry]);
+        frames.extend(entry.map(|entry| as_call(entry, call_of(names, &it.of_mpi))));
+        let (wrapper, program) = outside(Some(&it.of_mpi), end_of(depth.wrapping_sub(1)));
+        frames.extend(wrapper.into_iter().chain(program));
     }
+    let wrapped = inside.as_ref().and_then(|it| it.wrapped.clone());
     let innermost = around.last();
     Nesting {
-        call,
         frames,
         wrapper_frames,
-        called_as,
+        called_as: wrapped.filter(|it| Some(it) != call.as_ref()),
+        call,
         within: innermost.map(|it| within(names, &it.of_mpi)),
         by_signal: innermost.is_some_and(|it| it.by_signal),
-        entry,
+        entry: inside.and_then(|it| it.entry),
     }
 }
 

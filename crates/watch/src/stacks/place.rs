@@ -147,12 +147,46 @@ pub(super) const KEPT: usize = 128;
 
 /// By both looks, and by those in between at what one does not decide.
 pub(super) fn choose(before: &StackLook, between: &[ThreadSeen], after: &StackLook) -> RankStack {
-    let process = &after.process;
-    let mut rank = RankStack {
+    let unseen = unseen(after);
+    let Some(last) = after.chosen() else { return unseen };
+    let is_it = |it: &&ThreadSeen| it.copy.tid == last.copy.tid;
+    let earlier = before.threads.iter().find(is_it);
+    let between = between.iter().filter(is_it);
+    let seen: Vec<&ThreadSeen> = earlier.into_iter().chain(between).chain([last]).collect();
+    let (shown, polls) = shown(&seen, last);
+    let (nesting, system) = (&shown.nesting, &shown.copy.system);
+    RankStack {
+        doing: match (system.state, &nesting.call) {
+            ('T' | 't', _) => Doing::Stopped,
+            _ if polls => Doing::Polls,
+            (_, Some(_)) => Doing::InMpi,
+            ('R', None) => Doing::Computes,
+            (_, None) => Doing::Asleep,
+        },
+        call: nesting.call.clone(),
+        called_as: nesting.called_as.clone(),
+        arguments: shown.arguments.clone(),
+        within: nesting.within.clone(),
+        by_signal: nesting.by_signal,
+        runs: Some(system.state == 'R'),
+        sleeps_in: sleeps_in(system),
+        stands: earlier.is_some_and(|it| polls || stands(it, shown)),
+        frames: without_middle(&nesting.frames),
+        depth: nesting.frames.len(),
+        wrapper_frames: nesting.wrapper_frames,
+        problem: unseen.problem.or(shown.cut.map(str::to_owned)),
+        ..unseen
+    }
+}
+
+/// What is known of a rank without its stack.
+fn unseen(look: &StackLook) -> RankStack {
+    let process = look.process.clone();
+    RankStack {
         rank: process.rank,
         host: host_name(),
         pid: process.pid,
-        command: process.command.clone(),
+        command: process.command,
         size: process.size,
         doing: Doing::Unknown,
         call: None,
@@ -160,47 +194,17 @@ pub(super) fn choose(before: &StackLook, between: &[ThreadSeen], after: &StackLo
         arguments: None,
         within: None,
         by_signal: false,
-        runs: after.system.as_ref().map(|it| it.state == 'R'),
-        sleeps_in: None,
+        runs: look.system.as_ref().map(|it| it.state == 'R'),
+        sleeps_in: look.system.as_ref().and_then(sleeps_in),
         stands: false,
         frames: Vec::new(),
         depth: 0,
         wrapper_frames: 0,
-        threads: after.threads.len(),
+        threads: look.threads.len(),
         is_recorded: process.is_recorded,
-        run: process.run.clone(),
-        problem: after.problem.clone(),
-    };
-    let Some(last) = after.chosen() else {
-        rank.sleeps_in = after.system.as_ref().and_then(sleeps_in);
-        return rank;
-    };
-    let earlier = before.threads.iter().find(|it| it.copy.tid == last.copy.tid);
-    let seen: Vec<&ThreadSeen> = earlier.into_iter().chain(between).chain([last]).collect();
-    let (shown, polls) = shown(&seen, last);
-    let (nesting, system) = (&shown.nesting, &shown.copy.system);
-    if let (Some(cut), None) = (shown.cut, &rank.problem) {
-        rank.problem = Some(cut.to_owned());
+        run: process.run,
+        problem: look.problem.clone(),
     }
-    rank.call.clone_from(&nesting.call);
-    rank.called_as.clone_from(&nesting.called_as);
-    rank.within.clone_from(&nesting.within);
-    rank.by_signal = nesting.by_signal;
-    rank.arguments.clone_from(&shown.arguments);
-    rank.runs = Some(system.state == 'R');
-    rank.sleeps_in = sleeps_in(system);
-    rank.stands = earlier.is_some_and(|it| polls || stands(it, shown));
-    rank.wrapper_frames = nesting.wrapper_frames;
-    rank.depth = nesting.frames.len();
-    rank.frames = without_middle(&nesting.frames);
-    rank.doing = match (system.state, &rank.call) {
-        ('T' | 't', _) => Doing::Stopped,
-        _ if polls => Doing::Polls,
-        (_, Some(_)) => Doing::InMpi,
-        ('R', None) => Doing::Computes,
-        (_, None) => Doing::Asleep,
-    };
-    rank
 }
 
 fn sleeps_in(system: &SystemState) -> Option<String> {
@@ -209,8 +213,8 @@ fn sleeps_in(system: &SystemState) -> Option<String> {
 
 /// Whether a thread was at the same place at both looks.
 fn stands(before: &ThreadSeen, after: &ThreadSeen) -> bool {
-    let slept_on = after.copy.system.state != 'R'
-        && before.copy.system.sleeps == after.copy.system.sleeps;
+    let slept_on =
+        after.copy.system.state != 'R' && before.copy.system.sleeps == after.copy.system.sleeps;
     let what = |it: &ThreadSeen| (it.nesting.call.clone(), it.nesting.within.clone());
     let (first, last) = (&before.nesting.frames, &after.nesting.frames);
     let same_place = || match after.nesting.call {
@@ -258,5 +262,54 @@ fn without_middle(frames: &[FrameName]) -> Vec<FrameName> {
     match frames.len() {
         all if all <= 2 * KEPT => frames.to_vec(),
         all => [&frames[..KEPT], &frames[all - KEPT..]].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapscope_data::model::Nanos;
+
+    fn seen(call: &str) -> ThreadSeen {
+        let system = SystemState {
+            state: 'R',
+            processor: Nanos(0),
+            sleeps_in: String::new(),
+            wakes_by_itself: false,
+            sleeps: 0,
+            age: Nanos(0),
+        };
+        let copy = ThreadCopy {
+            tid: 1,
+            system,
+            registers: Default::default(),
+            stack: Vec::new(),
+            python: Default::default(),
+        };
+        let call = (call != "-").then(|| format!("MPI_{call}"));
+        let nesting = Nesting { call, ..Nesting::default() };
+        ThreadSeen { copy, nesting, cut: None, arguments: None }
+    }
+
+    #[test]
+    fn asking_is_told_from_computing_and_from_waiting() {
+        for (looks, expected) in [
+            ("Test", "Test again"),
+            ("Iprobe - Iprobe Iprobe -", "Iprobe again"),
+            ("- - - - - - Test", "-"),
+            ("- - Test - - - -", "-"),
+            ("- - - -", "-"),
+            ("Win_flush_local Win_flush_local Win_flush_local", "Win_flush_local"),
+            ("Win_flush_local - Win_flush_local", "Win_flush_local again"),
+            ("Test Test Recv", "Recv"),
+            ("Recv", "Recv"),
+        ] {
+            let looks_of: Vec<ThreadSeen> = looks.split(' ').map(seen).collect();
+            let looks_of: Vec<&ThreadSeen> = looks_of.iter().collect();
+            let (shown, again) = shown(&looks_of, looks_of[looks_of.len() - 1]);
+            let call = shown.nesting.call.as_deref().map_or("-", |it| &it["MPI_".len()..]);
+            let again = if again { " again" } else { "" };
+            assert_eq!(format!("{call}{again}"), expected, "{looks}");
+        }
     }
 }

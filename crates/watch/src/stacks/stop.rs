@@ -87,15 +87,15 @@ pub struct ProcessCopy {
 /// Copies one that runs, once more.
 ///
 /// # Errors
-/// It may not be stopped, or has ended.
+/// It does not run, or may not be stopped.
 pub fn copy_again(
     pid: i64,
     tid: i64,
     python: &(impl Fn(i64) -> PythonLines + Sync),
     wants: &(impl Fn(&ThreadCopy) -> Option<u64> + Sync),
 ) -> io::Result<(ThreadCopy, Duration)> {
-    let gone = || io::Error::other("it has ended");
-    let system = state_of_thread(pid, tid).ok_or_else(gone)?;
+    let asleep = || io::Error::other("it does not run");
+    let system = state_of_thread(pid, tid).filter(|it| it.state == 'R').ok_or_else(asleep)?;
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
     on_own_thread(|| stopped(pid, tid, system, &maps, python, wants))

@@ -105,8 +105,7 @@ impl ProcessCode {
             let Some(file) = files.open(pid, mapping, &mappings) else { continue };
             let Some(bias) = file.bias(mapping) else { continue };
             let (addresses, path) = (mapping.addresses.clone(), mapping.path.clone());
-            let module =
-                framehop::Module::new(path.clone(), addresses.clone(), bias, file.info());
+            let module = framehop::Module::new(path.clone(), addresses.clone(), bias, file.info());
             code.machine.add_module(module);
             code.loaded.push(Loaded { addresses, bias, file, path });
         }
@@ -164,8 +163,11 @@ impl ProcessCode {
     fn unknown_interpreter(&self) -> Option<String> {
         if let Some(path) = self.paths().find(|path| is_python_interpreter(path)) {
             let minor = version_by_name(path).map(|it| it >> 16 & 0xff);
-            let which = minor.map_or_else(|| "its version".to_owned(), |it| format!("Python 3.{it}"));
-            return Some(format!("those of {which} cannot be read, of Python 3.8 and later they can"));
+            let which =
+                minor.map_or_else(|| "its version".to_owned(), |it| format!("Python 3.{it}"));
+            return Some(format!(
+                "those of {which} cannot be read, of Python 3.8 and later they can"
+            ));
         }
         let is_other = |path: &&str| {
             ["python2", "libpython2", "pypy", "libpypy"]
@@ -173,7 +175,10 @@ impl ProcessCode {
                 .any(|it| base_name(path).starts_with(it))
         };
         let path = self.paths().find(is_other)?;
-        Some(format!("those of {} cannot be read, of CPython 3.8 and later they can", base_name(path)))
+        Some(format!(
+            "those of {} cannot be read, of CPython 3.8 and later they can",
+            base_name(path)
+        ))
     }
 
     /// Lines of Python of a thread that does not run meanwhile.

@@ -40,7 +40,8 @@ impl RankStack {
             }
             _ => format!("{outside}computing in {at}"),
         };
-        let depth = (self.depth > self.frames.len()).then(|| format!(", {} calls deep", self.depth));
+        let depth =
+            (self.depth > self.frames.len()).then(|| format!(", {} calls deep", self.depth));
         place + &self.around() + &depth.unwrap_or_default()
     }
 
@@ -163,4 +164,69 @@ pub(super) fn sentence(ranks: &[RankStack]) -> String {
         text += ". So all that were looked at are inside MPI: they wait, or come back to the same place again and again";
     }
     text + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::made::{frame, rank};
+
+    /// In a function that MPI calls, or in a handler that interrupted MPI.
+    fn within(by_signal: bool) -> RankStack {
+        let mut reduce = frame("MPI_Reduce", 1);
+        (reduce.module, reduce.file) = (Some("/usr/lib/libmpi.so.40".to_owned()), None);
+        let frames = vec![frame("combine", 7), reduce, frame("step", 40), frame("main", 50)];
+        RankStack { within: Some("MPI_Reduce".to_owned()), by_signal, ..rank(3, "a", None, frames) }
+    }
+
+    #[test]
+    fn what_is_inside_of_mpi_is_said() {
+        let mut rank = within(false);
+        assert_eq!(
+            rank.place(),
+            "computing in combine x.c:7 (within a function of the program's that MPI_Reduce runs, called at step x.c:40)"
+        );
+        assert_eq!(
+            rank.places(FrameName::brief),
+            ["combine x.c:7", "(inside MPI)", "MPI_Reduce", "step x.c:40", "main x.c:50"]
+        );
+        rank.call = Some("MPI_Recv".to_owned());
+        rank.doing = Doing::InMpi;
+        assert!(rank.place().starts_with("in MPI_Recv, called at combine x.c:7 (within "));
+        assert!(within(true).place().contains(
+            "(within a handler of a signal that interrupted MPI_Reduce, called at step x.c:40)"
+        ));
+    }
+
+    #[test]
+    fn the_program_s_line_is_named_where_a_library_passes_calls_on() {
+        let frames = vec![frame("log", 3), frame("MPI_Allreduce", 5), frame("step", 40)];
+        let mut rank = rank(0, "a", Some("MPI_Barrier"), frames);
+        (rank.wrapper_frames, rank.called_as) = (2, Some("MPI_Allreduce".to_owned()));
+        assert_eq!(rank.place(), "in MPI_Barrier, called by MPI_Allreduce of app at step x.c:40");
+        rank.called_as = None;
+        assert_eq!(rank.place(), "in MPI_Barrier, called by app at step x.c:40");
+    }
+
+    #[test]
+    fn what_is_known_of_one_that_is_not_to_be_seen_is_said() {
+        let mut rank = rank(0, "a", None, Vec::new());
+        rank.doing = Doing::Unknown;
+        rank.problem = Some("it may not be traced: a debugger holds it, or".to_owned());
+        assert_eq!(rank.leaf(), "on a processor, its stack not read: it may not be traced");
+        (rank.runs, rank.sleeps_in) = (Some(false), Some("read".to_owned()));
+        assert_eq!(rank.place(), "asleep in read, its stack not read: it may not be traced");
+        rank.runs = None;
+        assert_eq!(rank.place(), "gone");
+    }
+
+    #[test]
+    fn the_middle_of_a_deep_path_is_counted() {
+        let deep = |at: usize| frame("deep", at as u32);
+        let mut rank = rank(0, "a", Some("MPI_Recv"), (0..2 * KEPT).map(deep).collect());
+        rank.depth = 5000;
+        let places = rank.places(FrameName::brief);
+        assert_eq!((places.len(), places[KEPT].as_str()), (257, "… 4744 calls …"));
+        assert_eq!(rank.place(), "in MPI_Recv, called at deep x.c:0, 5000 calls deep");
+    }
 }

@@ -178,7 +178,8 @@ impl Reader {
         let python = |tid| code.python_lines(tid);
         let wants = |thread: &ThreadCopy| code.goes_on_at(thread);
         match stop::copy(process.pid, &python, &wants, |thread| {
-            self.names(&code, thread, &code.unwind(thread)).cut.is_none()
+            let unwound = code.unwind(thread);
+            unwound.end == StackEnd::Endless || self.names(&code, thread, &unwound).cut.is_none()
         }) {
             Ok(copy) => {
                 look.held = copy.held;

@@ -65,11 +65,11 @@ struct Around {
 
 /// `names`: innermost first; `layers`: of each.
 pub fn nesting(names: &[FrameName], layers: &[Layer]) -> Nesting {
-    // what handles a signal without the program is an interruption of what goes on
-    let handled = layers
-        .iter()
-        .position(|it| *it == Layer::Signal)
-        .filter(|&at| !layers[..at].iter().any(|it| [Layer::Program, Layer::Wrapper].contains(it)));
+    // where MPI, or what records, handles a signal without the program, it interrupts what goes on
+    let handled = layers.iter().position(|it| *it == Layer::Signal).filter(|&at| {
+        let has = |layer| layers[..at].contains(&layer);
+        has(Layer::Mpi) && !has(Layer::Program) && !has(Layer::Wrapper)
+    });
     if let Some(signal) = handled {
         let outside = nesting(&names[signal + 1..], &layers[signal + 1..]);
         return Nesting { entry: outside.entry.map(|it| it + signal + 1), ..outside };

@@ -40,8 +40,9 @@ impl RankStack {
             }
             _ => format!("{outside}computing in {at}"),
         };
+        let least = if self.problem.is_some() { "at least " } else { "" };
         let depth =
-            (self.depth > self.frames.len()).then(|| format!(", {} calls deep", self.depth));
+            (self.depth > self.frames.len()).then(|| format!(", {least}{} calls deep", self.depth));
         place + &self.around() + &depth.unwrap_or_default()
     }
 

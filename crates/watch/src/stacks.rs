@@ -2,33 +2,40 @@
 //!
 //! Without records it is known where ranks are, and whether they move; for whom they wait is not. So no deadlock is claimed here.
 
+mod absent;
 mod arguments;
 mod callee;
+mod condition;
+mod identity;
+mod kin;
 mod maps;
 mod merge;
 mod place;
 mod processes;
+mod program;
 mod python;
 mod registers;
 mod stop;
+mod tracer;
 mod tree;
 mod unwind;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read;
 use std::time::{Duration, Instant};
 
-use lapscope_data::model::Nanos;
+use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::store::host_name;
 use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
+use lapscope_data::text::list_ranks;
 
+pub use absent::Absent;
 pub use arguments::Arguments;
 pub use merge::{merge, HostLook, RecordedRun, StackDiagnosis, UnseenHost};
-pub use place::{Doing, RankStack};
-pub use processes::{Process, Processes, Wanted};
+pub use place::{Doing, RankStack, ThreadStack};
+pub use processes::{Process, Processes, RankOfJob, Wanted};
 pub use tree::Branch;
 
+use kin::Relative;
 use place::{choose, StackLook, ThreadSeen};
 use stop::ThreadCopy;
 use unwind::{CodeFiles, Native, ProcessCode};
@@ -104,51 +111,51 @@ impl Reader {
         arguments::of(&call, &passed, |handle| code.communicator(caller, handle))
     }
 
-    fn look(&mut self, process: &Process) -> StackLook {
+    /// From `by` on nobody is stopped.
+    fn look(&mut self, process: &Process, by: Instant) -> StackLook {
         let mut look = StackLook::new(process);
-        let Some(code) = ProcessCode::read(process.pid, &mut self.files) else {
-            look.problem = Some(match fs::metadata(format!("/proc/{}", process.pid)) {
-                Ok(_) => "its memory may not be looked at from here".to_owned(),
-                Err(_) => "it has ended".to_owned(),
-            });
+        let pid = process.pid;
+        look.problem = condition::of(pid).map(str::to_owned);
+        let Some(&living) = stop::threads(pid).unwrap_or_default().first() else {
+            look.problem.get_or_insert_with(|| condition::ENDED.to_owned());
             return look;
         };
-        if is_of_32_bits(process.pid) {
-            look.problem = Some("stacks of 32-bit processes cannot be read".to_owned());
+        look.first = living;
+        let Some(code) = ProcessCode::read(living, &mut self.files) else {
+            look.problem.get_or_insert_with(|| condition::FORBIDDEN.to_owned());
+            return look;
+        };
+        if look.problem.is_some() {
             return look;
         }
         let python = |tid| code.python_lines(tid);
-        match stop::copy(process.pid, &python, |thread| {
+        match stop::copy(pid, by, &python, |thread| {
             self.names(&code, thread, &code.unwind(thread)).1
         }) {
             Ok(copy) => {
-                look.held = copy.held;
+                (look.held, look.left_out) = (copy.held, copy.left_out);
                 look.problem = copy.failed.first().map(|(_, why)| why.clone());
                 let is_unsound = copy.threads.iter().any(|thread| thread.python.is_unsound);
                 let unsound = is_unsound.then_some("frames are not where its version has them");
                 look.python_problem = code.python_problem().or(unsound).map(str::to_owned);
                 let threads = copy.threads.into_iter();
-                look.threads = threads.map(|copy| self.seen(process.pid, &code, copy)).collect();
+                look.threads = threads.map(|copy| self.seen(living, &code, copy)).collect();
             }
-            Err(_) => look.problem = Some("it has ended".to_owned()),
+            Err(_) => look.problem = Some(condition::ENDED.to_owned()),
         }
         look
     }
 }
 
-/// By its executable, elf(5).
-fn is_of_32_bits(pid: i64) -> bool {
-    const CLASS: usize = 4;
-    let mut begin = [0; CLASS + 1];
-    let executable = fs::File::open(format!("/proc/{pid}/exe"));
-    executable.and_then(|mut it| it.read_exact(&mut begin)).is_ok() && begin[CLASS] == 1
-}
+/// Threads are stopped within so much time of a look; then only those that sleep are read.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// Looks at processes of this host twice.
 pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     let mut reader = Reader::default();
     let mut look_at_all = || -> Vec<StackLook> {
-        processes.found.iter().map(|process| reader.look(process)).collect()
+        let by = Instant::now() + LOOK;
+        processes.found.iter().map(|process| reader.look(process, by)).collect()
     };
     let first = look_at_all();
     let begun = Instant::now();
@@ -166,11 +173,14 @@ pub fn look(processes: &Processes, interval: Duration) -> HostLook {
         held_ns: nanos(held),
         ranks,
         forbidden: processes.forbidden,
+        of_other_programs: processes.of_other_programs.clone(),
+        nameless: processes.nameless,
         notes,
     }
 }
 
 fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec<String> {
+    const TOO_MANY: &str = "not all threads were looked at: they are too many, or it would take too long until they all have stopped";
     let mut notes = Vec::new();
     if processes.forbidden > 0 {
         notes.push(format!(
@@ -183,28 +193,46 @@ fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec
     for pid in &processes.missing {
         notes.push(format!("there is no process {pid} on this machine"));
     }
-    let problems = ranks.iter().filter_map(|rank| Some((rank.problem.clone()?, rank.pid)));
+    notes.extend(processes.relatives.iter().map(of_relative));
+    let problems =
+        ranks.iter().filter_map(|rank| Some((rank.problem.clone()?, rank.rank, rank.pid)));
+    let of_process = |why: String, it: &StackLook| Some((why, it.process.rank, it.process.pid));
     let python = looks.iter().filter_map(|look| {
         let why = look.python_problem.as_deref()?;
-        Some((format!("lines of Python are not known: {why}"), look.process.pid))
+        of_process(format!("lines of Python are not known: {why}"), look)
     });
-    let mut by_problem: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-    for (problem, pid) in problems.chain(python) {
-        by_problem.entry(problem).or_default().push(pid);
+    let cut = looks.iter().filter(|look| look.left_out > 0);
+    let cut = cut.filter_map(|look| of_process(TOO_MANY.to_owned(), look));
+    let mut by_problem: BTreeMap<String, Vec<(Option<Rank>, i64)>> = BTreeMap::new();
+    for (problem, rank, pid) in problems.chain(python).chain(cut) {
+        by_problem.entry(problem).or_default().push((rank, pid));
     }
-    notes.extend(by_problem.iter().map(|(problem, pids)| format!("{}: {problem}", named(pids))));
+    notes.extend(by_problem.iter().map(|(problem, whose)| format!("{}: {problem}", named(whose))));
     notes
 }
 
-/// "process 12", "processes 12, 13, 14, 15 and 60 more".
-fn named(pids: &[i64]) -> String {
+fn of_relative(Relative { process, of }: &Relative) -> String {
+    let rank = process.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
+    format!("process {} has the variables of {rank}, which is process {of}", process.pid)
+}
+
+/// "rank 3 (process 12)", "ranks 0-3"; without ranks "process 12", "processes 12, 13, 14, 15 and 60 more".
+fn named(whose: &[(Option<Rank>, i64)]) -> String {
     const MOST: usize = 4;
-    let shown: Vec<String> = pids.iter().take(MOST).map(i64::to_string).collect();
-    let more = match pids.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("process{} {}{more}", if pids.len() == 1 { "" } else { "es" }, shown.join(", "))
+    let ranks: Option<Vec<Rank>> = whose.iter().map(|(rank, _)| *rank).collect();
+    match (ranks, whose) {
+        (Some(ranks), [(_, pid)]) => format!("rank {} (process {pid})", list_ranks(&ranks)),
+        (Some(ranks), _) => format!("ranks {}", list_ranks(&ranks)),
+        (None, _) => {
+            let pids: Vec<String> =
+                whose.iter().take(MOST).map(|(_, pid)| pid.to_string()).collect();
+            let more = match whose.len().saturating_sub(MOST) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("process{} {}{more}", if whose.len() == 1 { "" } else { "es" }, pids.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +241,11 @@ mod tests {
 
     #[test]
     fn many_processes_are_named_in_short() {
-        assert_eq!(named(&[7]), "process 7");
-        assert_eq!(named(&[7, 8, 9, 10, 11, 12]), "processes 7, 8, 9, 10 and 2 more");
+        let nobody = |pids: &[i64]| named(&pids.iter().map(|&pid| (None, pid)).collect::<Vec<_>>());
+        assert_eq!(nobody(&[7]), "process 7");
+        assert_eq!(nobody(&[7, 8, 9, 10, 11, 12]), "processes 7, 8, 9, 10 and 2 more");
+        let rank = |number: i64| (Some(Rank::of_first_world(number)), 70 + number);
+        assert_eq!(named(&[rank(3)]), "rank 3 (process 73)");
+        assert_eq!(named(&[rank(0), rank(1), rank(2)]), "ranks 0-2");
     }
 }

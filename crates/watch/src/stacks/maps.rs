@@ -8,6 +8,7 @@ use std::ops::Range;
 pub struct Mapping {
     pub addresses: Range<u64>,
     pub is_code: bool,
+    pub is_writable: bool,
     pub offset: u64,
     /// Of a file, or a name in brackets; empty: of nothing.
     pub path: String,
@@ -23,10 +24,11 @@ impl Mapping {
         let (begin, end) = words.next()?.split_once('-')?;
         let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
         let addresses = hexadecimal(begin)?..hexadecimal(end)?;
-        let is_code = words.next()?.contains('x');
+        let rights = words.next()?;
+        let (is_code, is_writable) = (rights.contains('x'), rights.contains('w'));
         let offset = hexadecimal(words.next()?)?;
         let path = words.nth(2).unwrap_or_default().trim_start().to_owned();
-        Some(Mapping { addresses, is_code, offset, path })
+        Some(Mapping { addresses, is_code, is_writable, offset, path })
     }
 }
 

@@ -12,8 +12,8 @@ use super::stop::ThreadCopy;
 use lapscope_data::model::Rank;
 use lapscope_data::store::host_name;
 use lapscope_data::symbols::{self, base_name, FrameName};
-use lapscope_data::text::ranks::in_words;
-use lapscope_data::text::{capitalized, plural};
+use lapscope_data::text::ranks;
+use lapscope_data::text::{capitalized, list_ranks, plural};
 
 /// A thread and what its frames are called, innermost first.
 pub(super) struct ThreadSeen {
@@ -27,8 +27,12 @@ pub(super) struct ThreadSeen {
 /// What a look has found of a process.
 pub(super) struct StackLook {
     pub process: Process,
+    /// The first thread that lives: the one that runs `main`, unless that has ended before others.
+    pub first: i64,
     pub threads: Vec<ThreadSeen>,
     pub held: Duration,
+    /// Threads that were not looked at.
+    pub left_out: usize,
     pub problem: Option<String>,
     /// Why there are no lines of Python of it, where it has an interpreter.
     pub python_problem: Option<String>,
@@ -38,8 +42,10 @@ impl StackLook {
     pub fn new(process: &Process) -> StackLook {
         StackLook {
             process: process.clone(),
+            first: process.pid,
             threads: Vec::new(),
             held: Duration::ZERO,
+            left_out: 0,
             problem: None,
             python_problem: None,
         }
@@ -47,7 +53,7 @@ impl StackLook {
 
     /// The thread that says where the rank is: one inside an MPI call, else the first. With several inside, the first of them.
     fn chosen(&self) -> Option<&ThreadSeen> {
-        let first = self.threads.iter().find(|thread| thread.copy.tid == self.process.pid);
+        let first = self.threads.iter().find(|thread| thread.copy.tid == self.first);
         let is_inside = |thread: &&ThreadSeen| called(&thread.names).is_some();
         first.filter(is_inside).or_else(|| self.threads.iter().find(is_inside)).or(first)
     }
@@ -74,11 +80,14 @@ pub enum Doing {
 pub struct RankStack {
     /// `null`: its launcher did not say.
     pub rank: Option<Rank>,
+    /// Of which launch it is, as its launcher names that; `null`: it does not.
+    pub job: Option<String>,
     pub host: String,
     pub pid: i64,
     pub command: String,
-    /// Ranks of its job; `null`: its launcher did not say.
+    /// Ranks of its MPI_COMM_WORLD, and those of them that were started on its host; `null`: its launcher did not say.
     pub size: Option<u64>,
+    pub local_size: Option<u64>,
     pub doing: Doing,
     /// The MPI call that it is inside of; `null`: none.
     pub call: Option<String>,
@@ -92,11 +101,86 @@ pub struct RankStack {
     pub frames: Vec<FrameName>,
     /// Threads of the process.
     pub threads: usize,
+    /// Where the others are, those inside MPI first; of many only some.
+    pub other_threads: Vec<ThreadStack>,
     pub is_recorded: bool,
     /// The run directory that it records into; `null`: none, or not known.
     pub run: Option<PathBuf>,
     /// Why it is not known where it is, or a thread of it.
     pub problem: Option<String>,
+}
+
+/// Where a thread is: as a [`RankStack`], which is where the thread inside an MPI call is, else the first one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadStack {
+    pub tid: i64,
+    pub doing: Doing,
+    pub call: Option<String>,
+    pub arguments: Option<Arguments>,
+    pub sleeps_in: Option<String>,
+    pub stands: bool,
+    pub frames: Vec<FrameName>,
+}
+
+impl ThreadStack {
+    /// Of whom nothing was seen.
+    fn unknown(tid: i64) -> ThreadStack {
+        ThreadStack {
+            tid,
+            doing: Doing::Unknown,
+            call: None,
+            arguments: None,
+            sleeps_in: None,
+            stands: false,
+            frames: Vec::new(),
+        }
+    }
+
+    /// `before`: the look before this.
+    fn of(before: &StackLook, thread: &ThreadSeen) -> ThreadStack {
+        let ThreadSeen { copy, names, arguments, .. } = thread;
+        let system = &copy.system;
+        let sleeps = !matches!(system.state, 'R');
+        let place = Some(&system.sleeps_in).filter(|place| sleeps && !place.is_empty());
+        let mut stack = ThreadStack {
+            call: called(names).map(|(call, _)| call),
+            arguments: arguments.clone(),
+            sleeps_in: place.cloned(),
+            frames: of_program(names),
+            ..ThreadStack::unknown(copy.tid)
+        };
+        let earlier = before.threads.iter().find(|it| it.copy.tid == copy.tid);
+        stack.stands = earlier.is_some_and(|earlier| stack.stood(earlier, thread));
+        stack.doing = match (system.state, &stack.call) {
+            ('T' | 't', _) => Doing::Stopped,
+            (_, Some(call)) if is_test(call) => Doing::Polls,
+            (_, Some(_)) => Doing::InMpi,
+            ('R', None) => Doing::Computes,
+            (_, None) => Doing::Asleep,
+        };
+        stack
+    }
+
+    fn stood(&self, earlier: &ThreadSeen, now: &ThreadSeen) -> bool {
+        let same_call = called(&earlier.names).map(|(call, _)| call) == self.call;
+        let frames = of_program(&earlier.names);
+        let (before, system) = (&earlier.copy.system, &now.copy.system);
+        let slept_on = system.state != 'R' && before.sleeps == system.sleeps;
+        let same_place = || match self.call {
+            Some(_) => frames == self.frames,
+            None => same_function(&frames, &self.frames),
+        };
+        same_call && (slept_on || same_place())
+    }
+
+    /// Whether it says more than that a process has many threads: those of a pool sleep.
+    pub fn is_told(&self) -> bool {
+        !matches!(self.doing, Doing::Asleep | Doing::Unknown)
+    }
+}
+
+fn is_test(call: &str) -> bool {
+    call.starts_with("MPI_Test") || ["MPI_Iprobe", "MPI_Improbe"].contains(&call)
 }
 
 /// The MPI call that a stack is inside of, and how many of its frames are within: the outermost one counts, as MPI calls itself.
@@ -141,62 +225,41 @@ fn of_program(names: &[FrameName]) -> Vec<FrameName> {
 
 /// By both looks.
 pub(super) fn choose(before: &StackLook, after: &StackLook) -> RankStack {
+    const MOST_OTHERS: usize = 32;
     let process = &after.process;
-    let mut rank = RankStack {
+    let chosen = after.chosen();
+    let is_other = |it: &&ThreadSeen| chosen.is_some_and(|chosen| chosen.copy.tid != it.copy.tid);
+    let others = after.threads.iter().filter(is_other);
+    let mut other_threads: Vec<ThreadStack> =
+        others.map(|thread| ThreadStack::of(before, thread)).collect();
+    other_threads.sort_by_key(|it| (it.call.is_none(), !it.is_told(), it.tid != after.first));
+    other_threads.truncate(MOST_OTHERS);
+    let at = match chosen {
+        Some(thread) => ThreadStack::of(before, thread),
+        None => ThreadStack::unknown(process.pid),
+    };
+    let is_cut = chosen.is_some_and(|thread| !thread.is_whole);
+    let cut = is_cut.then(|| "the outermost callers are not known".to_owned());
+    RankStack {
         rank: process.rank,
+        job: process.job.clone(),
         host: host_name(),
         pid: process.pid,
         command: process.command.clone(),
         size: process.size,
-        doing: Doing::Unknown,
-        call: None,
-        arguments: None,
-        sleeps_in: None,
-        stands: false,
-        frames: Vec::new(),
-        threads: after.threads.len(),
+        local_size: process.local_size,
+        doing: at.doing,
+        call: at.call,
+        arguments: at.arguments,
+        sleeps_in: at.sleeps_in,
+        stands: at.stands,
+        frames: at.frames,
+        threads: after.threads.len() + after.left_out,
+        other_threads,
         is_recorded: process.is_recorded,
         run: process.run.clone(),
-        problem: after.problem.clone(),
-    };
-    let Some(ThreadSeen { copy: thread, names, is_whole, arguments }) = after.chosen() else {
-        return rank;
-    };
-    if !is_whole && rank.problem.is_none() {
-        rank.problem = Some("the outermost callers are not known".to_owned());
+        problem: after.problem.clone().or(cut),
     }
-    rank.call = called(names).map(|(call, _)| call);
-    rank.frames = of_program(names);
-    rank.arguments = arguments.clone();
-    let system = &thread.system;
-    let sleeps = !matches!(system.state, 'R');
-    rank.sleeps_in = Some(&system.sleeps_in).filter(|place| sleeps && !place.is_empty()).cloned();
-    let earlier = before.threads.iter().find(|it| it.copy.tid == thread.tid);
-    if let Some(ThreadSeen { copy: earlier, names: earlier_names, .. }) = earlier {
-        let same_call = called(earlier_names).map(|(call, _)| call) == rank.call;
-        let frames = of_program(earlier_names);
-        let is_inside = rank.call.is_some();
-        let slept_on = sleeps && earlier.system.sleeps == system.sleeps;
-        rank.stands = same_call
-            && (slept_on
-                || if is_inside {
-                    frames == rank.frames
-                } else {
-                    same_function(&frames, &rank.frames)
-                });
-    }
-    rank.doing = match (system.state, &rank.call) {
-        ('T' | 't', _) => Doing::Stopped,
-        (_, Some(call))
-            if call.starts_with("MPI_Test") || ["MPI_Iprobe", "MPI_Improbe"].contains(&&**call) =>
-        {
-            Doing::Polls
-        }
-        (_, Some(_)) => Doing::InMpi,
-        ('R', None) => Doing::Computes,
-        (_, None) => Doing::Asleep,
-    };
-    rank
 }
 
 /// Whether it was in the same function of the program's: lines change while it computes.
@@ -221,15 +284,30 @@ fn innermost(frames: &[FrameName]) -> Option<&FrameName> {
 
 /// "in MPI_Recv, called at exchange ring.c:20", "outside of MPI, computing in fill ring.c:7".
 pub(super) fn place(rank: &RankStack) -> String {
-    let at = innermost(&rank.frames)
-        .map(FrameName::short)
-        .unwrap_or_else(|| "an unknown place".to_owned());
-    match (rank.doing, &rank.call) {
+    let RankStack { doing, call, sleeps_in, frames, .. } = rank;
+    in_words(*doing, call.as_deref(), sleeps_in.as_deref(), frames)
+}
+
+impl ThreadStack {
+    pub fn place(&self) -> String {
+        in_words(self.doing, self.call.as_deref(), self.sleeps_in.as_deref(), &self.frames)
+    }
+}
+
+fn in_words(
+    doing: Doing,
+    call: Option<&str>,
+    sleeps_in: Option<&str>,
+    frames: &[FrameName],
+) -> String {
+    let at =
+        innermost(frames).map(FrameName::short).unwrap_or_else(|| "an unknown place".to_owned());
+    match (doing, call) {
         (Doing::Unknown, _) => "not to be seen".to_owned(),
         (Doing::Stopped, _) => format!("stopped, at {at}"),
         (Doing::Polls, Some(call)) => format!("testing by {call} at {at}"),
         (_, Some(call)) => format!("in {call}, called at {at}"),
-        (Doing::Asleep, None) => match &rank.sleeps_in {
+        (Doing::Asleep, None) => match sleeps_in {
             Some(place) => format!("outside of MPI, asleep in {place}, at {at}"),
             None => format!("outside of MPI, asleep at {at}"),
         },
@@ -237,11 +315,27 @@ pub(super) fn place(rank: &RankStack) -> String {
     }
 }
 
+/// Ranks of several worlds are listed: how many a world has is not how many there are.
+fn named(numbers: &[Rank], all: &[RankStack]) -> String {
+    let mut worlds: Vec<i64> = all.iter().filter_map(|it| Some(it.rank?.world)).collect();
+    worlds.sort_unstable();
+    worlds.dedup();
+    match worlds.len() {
+        0 | 1 => ranks::in_words(numbers, all.len()),
+        _ => format!("rank{} {}", plural(numbers.len() as u64), list_ranks(numbers)),
+    }
+}
+
 /// The ranks that stand apart from most others, and where these are.
-pub(super) fn sentence(ranks: &[RankStack]) -> String {
+pub(super) fn sentence(ranks: &[RankStack], ended: &[Rank]) -> String {
     if ranks.is_empty() {
         return "No rank was found.".to_owned();
     }
+    let gone = match ended.len() {
+        0 => String::new(),
+        1 => format!("Rank {} has ended. ", list_ranks(ended)),
+        _ => format!("Ranks {} have ended. ", list_ranks(ended)),
+    };
     let mut groups: Vec<(String, Vec<&RankStack>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for rank in ranks {
@@ -257,7 +351,7 @@ pub(super) fn sentence(ranks: &[RankStack]) -> String {
     let said = groups.iter().rev().take(MOST).rev().map(|(place, members)| {
         let numbers: Option<Vec<Rank>> = members.iter().map(|it| it.rank).collect();
         let who = match numbers {
-            Some(numbers) => in_words(&numbers, ranks.len()),
+            Some(numbers) => named(&numbers, ranks),
             None => format!(
                 "process {}",
                 members.iter().map(|it| it.pid.to_string()).collect::<Vec<_>>().join(", ")
@@ -278,7 +372,7 @@ pub(super) fn sentence(ranks: &[RankStack]) -> String {
         format!("{who} {} {place}{passed}{still}", if members.len() == 1 { "is" } else { "are" })
     });
     let said: Vec<String> = said.map(|sentence| capitalized(&sentence)).collect();
-    let mut text = said.join(". ");
+    let mut text = gone + &said.join(". ");
     if groups.len() > MOST {
         let further = groups.len() - MOST;
         text += &format!(". Others are at {further} further place{}", plural(further as u64));

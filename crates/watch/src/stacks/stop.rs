@@ -1,9 +1,8 @@
 //! The stacks of a process, copied from outside.
 //!
 //! A thread that sleeps in a system call is not stopped: proc_pid_syscall(5) says where its stack is, and it stands still by itself.
-//! Stopping it could end the call early: epoll_wait(2) does not begin again, ptrace(2), BUGS. A thread that runs, or whose callers
-//! cannot be told without its registers, is stopped for as long as copying takes. The tracer is a thread of its own: when that
-//! ends, in whatever way, the kernel lets go of all that it traces.
+//! A thread that runs, or whose callers cannot be told without its registers, is stopped for as long as copying takes, by a thread of
+//! our own (`tracer.rs`).
 
 use std::fs;
 use std::io;
@@ -11,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use super::maps::{read_memory, Mapping};
 use super::python::PythonLines;
+use super::tracer;
 use lapscope_data::state::{state_of_thread, SystemState};
 
 /// So much of a stack is copied, from its top on.
 const MOST_STACK: usize = 512 << 10;
-/// A thread stops when it has a processor. One that has not stopped by then is let go: it is in the kernel, where nothing stops it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Threads of a process that are looked at, the first one among them.
+const MOST_THREADS: usize = 128;
 
 /// Registers from which callers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,46 +57,94 @@ pub struct ProcessCopy {
     pub threads: Vec<ThreadCopy>,
     /// Threads that could not be copied, and why.
     pub failed: Vec<(i64, String)>,
+    /// Threads that were not looked at, as there are so many, or as it took too long.
+    pub left_out: usize,
     /// The longest that one was stopped for; zero: none was.
     pub held: Duration,
 }
 
+/// A thread that is to be stopped, and what is known of it without.
+pub struct Wanted {
+    pub tid: i64,
+    pub system: SystemState,
+    /// As it was asleep; not all of its callers can be told.
+    pub asleep: Option<ThreadCopy>,
+}
+
 /// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told, `python` reads
-/// lines of one while it stands.
+/// lines of one while it stands. From `by` on none is stopped.
 ///
 /// # Errors
 /// There is no such process any more.
 pub fn copy(
     pid: i64,
+    by: Instant,
     python: &(impl Fn(i64) -> PythonLines + Sync),
     mut is_enough: impl FnMut(&ThreadCopy) -> bool,
 ) -> io::Result<ProcessCopy> {
-    let tids = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
-    let mut tids: Vec<i64> = tids.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
-    tids.sort_unstable();
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let tids = threads(pid)?;
+    let maps = fs::read_to_string(format!("/proc/{}/maps", tids.first().unwrap_or(&pid)))?;
     let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
-    let mut copy = ProcessCopy::default();
-    for tid in tids {
+    let left_out = tids.len().saturating_sub(MOST_THREADS);
+    let mut copy = ProcessCopy { left_out, ..ProcessCopy::default() };
+    let mut wanted = Vec::new();
+    for tid in tids.into_iter().take(MOST_THREADS) {
         let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
-        let thread = asleep(pid, tid, &system, &maps, python);
-        if let Some(thread) = thread.filter(|thread| is_enough(thread)) {
-            copy.threads.push(thread);
-            continue;
+        let asleep = asleep(pid, tid, &system, &maps, python);
+        match asleep {
+            Some(thread) if is_enough(&thread) => copy.threads.push(thread),
+            Some(thread) if !tracer::may_stop(&system) => copy.threads.push(thread),
+            asleep => wanted.push(Wanted { tid, system, asleep }),
         }
-        let traced = std::thread::scope(|scope| {
-            scope.spawn(|| stopped(pid, tid, system, &maps, python)).join()
-        });
-        match traced.unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
-            Ok((thread, held)) => {
+    }
+    let copy_of = |tid: i64, registers: Registers, system: &SystemState| {
+        let stack = read_stack(tid, registers.stack, &maps)?;
+        Ok(ThreadCopy { tid, system: system.clone(), registers, stack, python: python(tid) })
+    };
+    for (wanted, outcome) in tracer::copy_all(wanted, by, &copy_of) {
+        match outcome {
+            Outcome::Copied(thread, held) => {
                 copy.held = copy.held.max(held);
-                copy.threads.push(thread);
+                copy.threads.push(*thread);
             }
-            Err(_) if state_of_thread(pid, tid).is_none() => {}
-            Err(error) => copy.failed.push((tid, why(&error))),
+            Outcome::Ended => {}
+            Outcome::TooLate => match wanted.asleep {
+                Some(thread) => copy.threads.push(thread),
+                None => copy.left_out += 1,
+            },
+            Outcome::Failed(error) => {
+                copy.threads.extend(wanted.asleep);
+                copy.failed.push((wanted.tid, why(&error)));
+            }
         }
     }
     Ok(copy)
+}
+
+/// What came of stopping a thread.
+pub enum Outcome {
+    /// And for how long it was stopped at most.
+    Copied(Box<ThreadCopy>, Duration),
+    Ended,
+    /// There was no time left.
+    TooLate,
+    Failed(io::Error),
+}
+
+/// Threads of a process that live, the first one first: that may have ended before the others, pthread_exit(3).
+///
+/// # Errors
+/// There is no such process.
+pub fn threads(pid: i64) -> io::Result<Vec<i64>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let mut tids: Vec<i64> = tasks.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable_by_key(|&tid| (tid != pid, tid));
+    let first = tids.first().copied();
+    let has_ended = |tid: i64| state_of_thread(pid, tid).map_or(true, |it| it.state == 'Z');
+    if first.is_some_and(has_ended) {
+        tids.remove(0);
+    }
+    Ok(tids)
 }
 
 fn why(error: &io::Error) -> String {
@@ -108,6 +156,11 @@ fn why(error: &io::Error) -> String {
         Some(libc::ENOSYS) => "a filter of system calls (seccomp) forbids it".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// A thread of a process that lives, by which the kernel tells of it also where the first one has ended.
+pub fn living(pid: i64) -> i64 {
+    threads(pid).ok().and_then(|tids| tids.first().copied()).unwrap_or(pid)
 }
 
 // --- without stopping --------------------------------------------------------------------------------------------------
@@ -135,113 +188,6 @@ fn asleep(
     };
     let after = fs::read_to_string(&place).ok()?;
     (before == after).then_some(thread)
-}
-
-// --- stopped -----------------------------------------------------------------------------------------------------------
-
-fn request(call: libc::c_uint, tid: i64, address: usize, data: usize) -> io::Result<()> {
-    // SAFETY: the requests that are made here write to what `data` points to, if at all, which its caller owns.
-    match unsafe { libc::ptrace(call, tid as libc::pid_t, address, data) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
-/// Lets go of a thread that has stopped, whatever happens in between.
-struct Held(i64);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = request(libc::PTRACE_DETACH, self.0, 0, 0);
-    }
-}
-
-/// The thread, and for how long it was stopped.
-fn stopped(
-    pid: i64,
-    tid: i64,
-    system: SystemState,
-    maps: &[Mapping],
-    python: &impl Fn(i64) -> PythonLines,
-) -> io::Result<(ThreadCopy, Duration)> {
-    seize(tid)?;
-    request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
-    wait_until_stopped(tid)?;
-    let begun = Instant::now();
-    let held = Held(tid);
-    let registers = read_registers(tid)?;
-    let stack = read_stack(pid, registers.stack, maps)?;
-    let python = python(tid);
-    drop(held);
-    Ok((ThreadCopy { tid, system, registers, stack, python }, begun.elapsed()))
-}
-
-/// Another lapscope that looks at the same process lets it go at once.
-fn seize(tid: i64) -> io::Result<()> {
-    const MOST: usize = 50;
-    let is_traced = || {
-        let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
-        tracer.is_some_and(|pid| pid.trim() != "0")
-    };
-    let mut tries = 0;
-    loop {
-        match request(libc::PTRACE_SEIZE, tid, 0, 0) {
-            Err(error) if error.raw_os_error() == Some(libc::EPERM) && tries < MOST => {
-                if tries > 0 && !is_traced() {
-                    return Err(error);
-                }
-                tries += 1;
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            done => return done,
-        }
-    }
-}
-
-fn wait_until_stopped(tid: i64) -> io::Result<()> {
-    let begun = Instant::now();
-    loop {
-        let mut status = 0;
-        // SAFETY: `status` is written during the call.
-        match unsafe {
-            libc::waitpid(tid as libc::pid_t, &mut status, libc::__WALL | libc::WNOHANG)
-        } {
-            -1 => return Err(io::Error::last_os_error()),
-            0 if begun.elapsed() > PATIENCE => {
-                return Err(io::Error::other("it is in the kernel, and cannot be stopped"));
-            }
-            0 => std::thread::sleep(Duration::from_micros(50)),
-            _ if libc::WIFSTOPPED(status) => return Ok(()),
-            _ => return Err(io::Error::other("it has just ended")),
-        }
-    }
-}
-
-fn read_registers(tid: i64) -> io::Result<Registers> {
-    const NT_PRSTATUS: usize = 1;
-    // SAFETY: all zeros is a value of a struct of integers.
-    let mut all: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    let mut vector =
-        libc::iovec { iov_base: std::ptr::addr_of_mut!(all).cast(), iov_len: size_of_val(&all) };
-    request(libc::PTRACE_GETREGSET, tid, NT_PRSTATUS, std::ptr::addr_of_mut!(vector) as usize)?;
-    #[cfg(target_arch = "x86_64")]
-    let registers = Registers {
-        instruction: all.rip,
-        stack: all.rsp,
-        frame: Some(all.rbp),
-        link: 0,
-        preserved: [all.rbx, all.rbp, all.r12, all.r13, all.r14, all.r15].map(Some),
-    };
-    #[cfg(target_arch = "aarch64")]
-    let registers = Registers {
-        instruction: all.pc,
-        stack: all.sp,
-        frame: Some(all.regs[29]),
-        link: all.regs[30],
-        preserved: [None; 6],
-    };
-    Ok(registers)
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ pub use tree::Branch;
 
 use kin::Relative;
 use place::{choose, StackLook, ThreadSeen};
-use stop::ThreadCopy;
+use stop::{ProcessCopy, ThreadCopy};
 use unwind::{CodeFiles, Native, ProcessCode};
 
 /// What is kept from process to process: files that are mapped everywhere are read once.
@@ -111,52 +111,84 @@ impl Reader {
         arguments::of(&call, &passed, |handle| code.communicator(caller, handle))
     }
 
-    /// From `by` on nobody is stopped.
-    fn look(&mut self, process: &Process, by: Instant) -> StackLook {
-        let mut look = StackLook::new(process);
-        let pid = process.pid;
-        look.problem = condition::of(pid).map(str::to_owned);
-        let Some(&living) = stop::threads(pid).unwrap_or_default().first() else {
-            look.problem.get_or_insert_with(|| condition::ENDED.to_owned());
-            return look;
-        };
-        look.first = living;
-        let Some(code) = ProcessCode::read(living, &mut self.files) else {
-            look.problem.get_or_insert_with(|| condition::FORBIDDEN.to_owned());
-            return look;
-        };
-        if look.problem.is_some() {
-            return look;
+    /// At several processes. From `by` on only their first threads are stopped.
+    fn look(&mut self, processes: &[Process], by: Instant) -> Vec<StackLook> {
+        let (mut begun, mut wanted) = (Vec::new(), Vec::new());
+        for (at, process) in processes.iter().enumerate() {
+            let mut look = StackLook::new(process);
+            let standing = self.begin(at, &mut look);
+            let standing = standing.map(|(code, copy, further)| {
+                wanted.extend(further);
+                (code, copy)
+            });
+            begun.push((look, standing));
         }
-        let python = |tid| code.python_lines(tid);
-        match stop::copy(pid, by, &python, |thread| {
-            self.names(&code, thread, &code.unwind(thread)).1
-        }) {
-            Ok(copy) => {
-                (look.held, look.left_out) = (copy.held, copy.left_out);
-                look.problem = copy.failed.first().map(|(_, why)| why.clone());
-                let is_unsound = copy.threads.iter().any(|thread| thread.python.is_unsound);
-                let unsound = is_unsound.then_some("frames are not where its version has them");
-                look.python_problem = code.python_problem().or(unsound).map(str::to_owned);
-                let threads = copy.threads.into_iter();
-                look.threads = threads.map(|copy| self.seen(living, &code, copy)).collect();
+        wanted.sort_by_key(|it| !it.is_first);
+        let stopped = |wanted: &stop::Wanted, system, registers| {
+            let (_, Some((code, copy))) = &begun[wanted.process] else {
+                return Err(std::io::Error::other("it was not looked at"));
+            };
+            copy.stopped(wanted.tid, system, registers, |tid| code.python_lines(tid))
+        };
+        let copied = tracer::copy_all(wanted, by, &stopped);
+        for (wanted, outcome) in copied {
+            if let (_, Some((_, copy))) = &mut begun[wanted.process] {
+                copy.take(wanted, outcome);
             }
-            Err(_) => look.problem = Some(condition::ENDED.to_owned()),
         }
+        begun.into_iter().map(|(look, standing)| self.end(look, standing)).collect()
+    }
+
+    /// What is seen without stopping anybody, and who has to be stopped; `None`: nothing is, and the look says why.
+    fn begin(
+        &mut self,
+        at: usize,
+        look: &mut StackLook,
+    ) -> Option<(ProcessCode, ProcessCopy, Vec<stop::Wanted>)> {
+        let pid = look.process.pid;
+        look.problem = condition::of(pid).map(str::to_owned);
+        let living = stop::threads(pid).unwrap_or_default().first().copied();
+        let code = living.and_then(|living| ProcessCode::read(living, &mut self.files));
+        look.first = living.unwrap_or(pid);
+        let why = if living.is_some() { condition::FORBIDDEN } else { condition::ENDED };
+        if code.is_none() {
+            look.problem.get_or_insert_with(|| why.to_owned());
+        }
+        let code = code.filter(|_| look.problem.is_none())?;
+        let is_enough = |thread: &ThreadCopy| self.names(&code, thread, &code.unwind(thread)).1;
+        let begun = ProcessCopy::begin(pid, at, |tid| code.python_lines(tid), is_enough);
+        if begun.is_err() {
+            look.problem = Some(condition::ENDED.to_owned());
+        }
+        let (copy, wanted) = begun.ok()?;
+        Some((code, copy, wanted))
+    }
+
+    fn end(
+        &mut self,
+        mut look: StackLook,
+        standing: Option<(ProcessCode, ProcessCopy)>,
+    ) -> StackLook {
+        let Some((code, copy)) = standing else { return look };
+        (look.held, look.left_out) = (copy.held, copy.left_out);
+        look.problem = copy.failed.first().map(|(_, why)| why.clone());
+        let is_unsound = copy.threads.iter().any(|thread| thread.python.is_unsound);
+        let unsound = is_unsound.then_some("frames are not where its version has them");
+        look.python_problem = code.python_problem().or(unsound).map(str::to_owned);
+        let threads = copy.threads.into_iter();
+        look.threads = threads.map(|copy| self.seen(look.first, &code, copy)).collect();
         look
     }
 }
 
-/// Threads are stopped within so much time of a look; then only those that sleep are read.
+/// Threads are stopped within so much time of a look; then only those that sleep are read, and the first ones of processes.
 const LOOK: Duration = Duration::from_secs(3);
 
 /// Looks at processes of this host twice.
 pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     let mut reader = Reader::default();
-    let mut look_at_all = || -> Vec<StackLook> {
-        let by = Instant::now() + LOOK;
-        processes.found.iter().map(|process| reader.look(process, by)).collect()
-    };
+    let mut look_at_all =
+        || -> Vec<StackLook> { reader.look(&processes.found, Instant::now() + LOOK) };
     let first = look_at_all();
     let begun = Instant::now();
     std::thread::sleep(interval);

@@ -17,7 +17,7 @@ pub fn of(pid: i64) -> Option<&'static str> {
     if is_zombie(&fields) {
         return Some("it has ended, and its parent has not asked how (a zombie)");
     }
-    if is_of_the_kernel(&fields) {
+    if is_of_the_kernel(pid) {
         return Some("it is a thread of the kernel, which runs no program");
     }
     is_of_32_bits(pid).then_some("stacks of 32-bit processes cannot be read")
@@ -29,11 +29,14 @@ fn is_zombie(fields: &[&str]) -> bool {
     matches!(fields.first(), Some(&"Z" | &"X")) && threads <= 1
 }
 
-/// Its flags: PF_KTHREAD of include/linux/sched.h.
-fn is_of_the_kernel(fields: &[&str]) -> bool {
-    const PF_KTHREAD: u64 = 0x0020_0000;
+/// Whether a thread runs nothing but the kernel, as also those do which io_uring(7) adds to a process: PF_KTHREAD, PF_USER_WORKER and
+/// PF_IO_WORKER of include/linux/sched.h.
+pub fn is_of_the_kernel(tid: i64) -> bool {
+    const KERNEL: u64 = 0x0020_0000 | 0x4000 | 0x10;
+    let stat = fs::read_to_string(format!("/proc/{tid}/task/{tid}/stat")).unwrap_or_default();
+    let fields = stat_fields(&stat).unwrap_or_default();
     let flags = fields.get(6).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
-    flags & PF_KTHREAD != 0
+    flags & KERNEL != 0
 }
 
 /// By its executable, elf(5).

@@ -6,8 +6,9 @@
 
 use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::condition;
 use super::maps::{read_memory, Mapping};
 use super::python::PythonLines;
 use super::tracer;
@@ -61,64 +62,84 @@ pub struct ProcessCopy {
     pub left_out: usize,
     /// The longest that one was stopped for; zero: none was.
     pub held: Duration,
+    /// What it had mapped before any thread was stopped.
+    maps: Vec<Mapping>,
 }
 
 /// A thread that is to be stopped, and what is known of it without.
 pub struct Wanted {
+    /// Its process, among all that are looked at.
+    pub process: usize,
     pub tid: i64,
-    pub system: SystemState,
+    pub is_first: bool,
     /// As it was asleep; not all of its callers can be told.
-    pub asleep: Option<ThreadCopy>,
+    asleep: Option<ThreadCopy>,
 }
 
-/// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told, `python` reads
-/// lines of one while it stands. From `by` on none is stopped.
-///
-/// # Errors
-/// There is no such process any more.
-pub fn copy(
-    pid: i64,
-    by: Instant,
-    python: &(impl Fn(i64) -> PythonLines + Sync),
-    mut is_enough: impl FnMut(&ThreadCopy) -> bool,
-) -> io::Result<ProcessCopy> {
-    let tids = threads(pid)?;
-    let maps = fs::read_to_string(format!("/proc/{}/maps", tids.first().unwrap_or(&pid)))?;
-    let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
-    let left_out = tids.len().saturating_sub(MOST_THREADS);
-    let mut copy = ProcessCopy { left_out, ..ProcessCopy::default() };
-    let mut wanted = Vec::new();
-    for tid in tids.into_iter().take(MOST_THREADS) {
-        let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
-        let asleep = asleep(pid, tid, &system, &maps, python);
-        match asleep {
-            Some(thread) if is_enough(&thread) => copy.threads.push(thread),
-            Some(thread) if !tracer::may_stop(&system) => copy.threads.push(thread),
-            asleep => wanted.push(Wanted { tid, system, asleep }),
+impl ProcessCopy {
+    /// Copies threads that need not be stopped, and says which do; `is_enough` says of one whether its callers can be told, `python`
+    /// reads lines of one while it stands.
+    ///
+    /// # Errors
+    /// There is no such process any more.
+    pub fn begin(
+        pid: i64,
+        process: usize,
+        python: impl Fn(i64) -> PythonLines,
+        mut is_enough: impl FnMut(&ThreadCopy) -> bool,
+    ) -> io::Result<(ProcessCopy, Vec<Wanted>)> {
+        let tids = threads(pid)?;
+        let first = tids.first().copied().unwrap_or(pid);
+        let maps = fs::read_to_string(format!("/proc/{first}/maps"))?;
+        let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
+        let left_out = tids.len().saturating_sub(MOST_THREADS);
+        let mut copy = ProcessCopy { left_out, maps, ..ProcessCopy::default() };
+        let mut wanted = Vec::new();
+        for tid in tids.into_iter().take(MOST_THREADS) {
+            let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
+            match asleep(pid, tid, &system, &copy.maps, &python) {
+                Some(thread) if is_enough(&thread) || !tracer::may_stop(&system) => {
+                    copy.threads.push(thread);
+                }
+                asleep => wanted.push(Wanted { process, tid, is_first: tid == first, asleep }),
+            }
         }
+        Ok((copy, wanted))
     }
-    let copy_of = |tid: i64, registers: Registers, system: &SystemState| {
-        let stack = read_stack(tid, registers.stack, &maps)?;
-        Ok(ThreadCopy { tid, system: system.clone(), registers, stack, python: python(tid) })
-    };
-    for (wanted, outcome) in tracer::copy_all(wanted, by, &copy_of) {
+
+    /// One that is stopped now.
+    ///
+    /// # Errors
+    /// Its stack cannot be read.
+    pub fn stopped(
+        &self,
+        tid: i64,
+        system: SystemState,
+        registers: Registers,
+        python: impl Fn(i64) -> PythonLines,
+    ) -> io::Result<ThreadCopy> {
+        let stack = read_stack(tid, registers.stack, &self.maps)?;
+        Ok(ThreadCopy { tid, system, registers, stack, python: python(tid) })
+    }
+
+    pub fn take(&mut self, wanted: Wanted, outcome: Outcome) {
         match outcome {
             Outcome::Copied(thread, held) => {
-                copy.held = copy.held.max(held);
-                copy.threads.push(*thread);
+                self.held = self.held.max(held);
+                self.threads.push(*thread);
             }
             Outcome::Ended => {}
             Outcome::TooLate => match wanted.asleep {
-                Some(thread) => copy.threads.push(thread),
-                None => copy.left_out += 1,
+                Some(thread) => self.threads.push(thread),
+                None => self.left_out += 1,
             },
+            Outcome::Failed(_) if condition::is_of_the_kernel(wanted.tid) => {}
             Outcome::Failed(error) => {
-                copy.threads.extend(wanted.asleep);
-                copy.failed.push((wanted.tid, why(&error)));
+                self.threads.extend(wanted.asleep);
+                self.failed.push((wanted.tid, why(&error)));
             }
         }
     }
-    Ok(copy)
 }
 
 /// What came of stopping a thread.

@@ -16,16 +16,16 @@ use super::stop::{Outcome, Registers, ThreadCopy, Wanted};
 use lapscope_data::state::{state_of_thread, SystemState};
 
 /// Threads that are asked to stop at the same time. While one is copied the others that have stopped wait.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 /// Whoever has not stopped by then and waits for a disk or the like is let go: it is in the kernel, where nothing stops it.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Whoever waits for a processor is let go much later: a call of its may have ended, which is begun again when it has stopped.
 const LONG_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Copies threads while they are stopped, each by `copy`; from `by` on none is stopped any more.
+/// Copies threads while they are stopped, each by `copy`; from `by` on only the first ones of processes are stopped.
 pub fn copy_all<C>(wanted: Vec<Wanted>, by: Instant, copy: &C) -> Vec<(Wanted, Outcome)>
 where
-    C: Fn(i64, Registers, &SystemState) -> io::Result<ThreadCopy> + Sync,
+    C: Fn(&Wanted, SystemState, Registers) -> io::Result<ThreadCopy> + Sync,
 {
     if wanted.is_empty() {
         return Vec::new();
@@ -66,6 +66,8 @@ pub fn may_stop(system: &SystemState) -> bool {
 /// A thread that has been asked to stop.
 struct Waiting<'a> {
     wanted: &'a Wanted,
+    /// As it was then.
+    system: SystemState,
     since: Instant,
 }
 
@@ -79,7 +81,7 @@ struct Tracer<'a, C> {
 
 impl<'a, C> Tracer<'a, C>
 where
-    C: Fn(i64, Registers, &SystemState) -> io::Result<ThreadCopy>,
+    C: Fn(&Wanted, SystemState, Registers) -> io::Result<ThreadCopy>,
 {
     fn run(mut self, wanted: &'a [Wanted], by: Instant) -> HashMap<i64, Outcome> {
         const PAUSE: Duration = Duration::from_micros(50);
@@ -106,18 +108,19 @@ where
     }
 
     fn ask(&mut self, wanted: &'a Wanted, by: Instant) {
-        let tid = wanted.tid;
-        if Instant::now() >= by {
-            self.outcomes.insert(tid, Outcome::TooLate);
-            return;
-        }
-        match seize(tid).and_then(|()| request(libc::PTRACE_INTERRUPT, tid, 0, 0)) {
-            Ok(()) => self.waiting.push(Waiting { wanted, since: Instant::now() }),
-            Err(error) => {
-                let outcome = if is_gone(tid) { Outcome::Ended } else { Outcome::Failed(error) };
-                self.outcomes.insert(tid, outcome);
-            }
-        }
+        let outcome = match state_of_thread(wanted.tid, wanted.tid) {
+            None => Outcome::Ended,
+            Some(_) if !wanted.is_first && Instant::now() >= by => Outcome::TooLate,
+            Some(system) if !may_stop(&system) => Outcome::TooLate,
+            Some(system) => match ask_to_stop(wanted.tid) {
+                Ok(()) => {
+                    return self.waiting.push(Waiting { wanted, system, since: Instant::now() })
+                }
+                Err(_) if is_gone(wanted.tid) => Outcome::Ended,
+                Err(error) => Outcome::Failed(error),
+            },
+        };
+        self.outcomes.insert(wanted.tid, outcome);
     }
 
     fn take(&mut self, tid: i64, status: libc::c_int) {
@@ -130,10 +133,10 @@ where
         let held = Held { tid, signal: on_its_way(status) };
         let registers = read_registers(tid).inspect(|all| begin_again(tid, all));
         let Some(waiting) = waiting else { return }; // it has stopped too late
-        let copied =
-            registers.and_then(|all| (self.copy)(tid, registers_of(&all), &waiting.wanted.system));
+        let Waiting { wanted, system, since } = waiting;
+        let copied = registers.and_then(|all| (self.copy)(wanted, system, registers_of(&all)));
         drop(held);
-        let stopped = self.none_had_stopped.max(waiting.since).elapsed();
+        let stopped = self.none_had_stopped.max(since).elapsed();
         let outcome = match copied {
             Ok(thread) => Outcome::Copied(Box::new(thread), stopped),
             Err(error) => Outcome::Failed(error),
@@ -211,6 +214,11 @@ fn on_its_way(status: libc::c_int) -> libc::c_int {
         0 => libc::WSTOPSIG(status),
         _ => 0,
     }
+}
+
+fn ask_to_stop(tid: i64) -> io::Result<()> {
+    seize(tid)?;
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
 
 /// Another lapscope that looks at the same process lets it go at once.

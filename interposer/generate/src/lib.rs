@@ -1,4 +1,4 @@
-//! Reads `interposer/calls.def`, `interposer/options.def` and `schema/tables.def` and writes what the preload library, the
+//! Reads `interposer/calls.def`, `interposer/options.def`, `schema/tables.def` and `schema/job.def` and writes what the preload library, the
 //! recorder and the command line are built from.
 //!
 //! [`calls`] is the description of calls, made of [`verb`]s and [`clauses`], [`facts`] what the database says of a call,
@@ -48,12 +48,15 @@ fn files(
     calls: &[calls::Call],
     options: &options::Options,
     schema: &schema::Schema,
+    record: &schema::Schema,
 ) -> Vec<(&'static str, String)> {
     vec![
         ("calls.inc", tables::calls(calls)),
         ("columns.inc", schema::columns::places(schema)),
         ("columns.rs", schema::columns::types(schema)),
         ("functions.inc", tables::functions(calls)),
+        ("job.inc", schema::record::writers(record)),
+        ("job.rs", schema::record::readers(record)),
         ("options.inc", options::c_table(options)),
         ("options.rs", options::rust_table(options)),
         ("prototypes.h", tables::prototypes(calls)),
@@ -78,8 +81,8 @@ pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result
 }
 
 /// What [`generate`] reads, from the root of the tree.
-pub const DESCRIPTIONS: [&str; 3] =
-    ["interposer/calls.def", "interposer/options.def", "schema/tables.def"];
+pub const DESCRIPTIONS: [&str; 4] =
+    ["interposer/calls.def", "interposer/options.def", "schema/tables.def", "schema/job.def"];
 
 /// Reads the descriptions of the tree at `root` and writes all files into a directory. Files whose text has not changed
 /// are left alone, so that nothing is compiled again for nothing.
@@ -87,13 +90,14 @@ pub const DESCRIPTIONS: [&str; 3] =
 /// # Errors
 /// As [`read`], and a file that cannot be written.
 pub fn generate(root: &Path, directory: &Path) -> Result<(), String> {
-    let [calls, options, tables] = DESCRIPTIONS.map(|file| root.join(file));
+    let [calls, options, tables, job] = DESCRIPTIONS.map(|file| root.join(file));
     let calls = read(&calls, calls::parse)?;
     let options = read(&options, options::parse)?;
     let schema = read(&tables, schema::parse)?;
+    let record = read(&job, schema::parse)?;
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    for (name, text) in files(&calls, &options, &schema) {
+    for (name, text) in files(&calls, &options, &schema, &record) {
         let path = directory.join(name);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;

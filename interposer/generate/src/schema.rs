@@ -3,6 +3,7 @@
 
 pub mod columns;
 pub mod dictionary;
+pub mod record;
 pub mod rules;
 pub mod sql;
 
@@ -67,9 +68,10 @@ const fn plain(name: &'static str, rule: &'static str, value: &'static str) -> P
     Plain { name, rule, value }
 }
 
-const PLAIN: [Plain; 14] = [
+const PLAIN: [Plain; 15] = [
     plain("time", "Time", "ns"),
     plain("time_sum", "TimeSum", "ns"),
+    plain("total", "Total", "ns"),
     plain("epoch", "Epoch", "ns"),
     plain("bytes", "Bytes", "bytes"),
     plain("count", "Count", "count"),

@@ -4,6 +4,7 @@ pub mod calendar;
 pub mod calls;
 pub mod db;
 pub mod files;
+pub mod job;
 pub mod merged;
 pub mod model;
 pub mod options;

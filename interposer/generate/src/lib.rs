@@ -48,6 +48,7 @@ fn files(
     calls: &[calls::Call],
     options: &options::Options,
     schema: &schema::Schema,
+    record: &schema::Schema,
     jobs: &schema::Schema,
 ) -> Vec<(&'static str, String)> {
     vec![
@@ -55,6 +56,8 @@ fn files(
         ("columns.inc", schema::columns::places(schema)),
         ("columns.rs", schema::columns::types(schema)),
         ("functions.inc", tables::functions(calls)),
+        ("job.inc", schema::record::writers(record)),
+        ("job.rs", schema::record::readers(record)),
         ("jobs.rs", schema::jobs::rows(jobs)),
         ("jobs.sql", schema::sql::statements(jobs)),
         ("options.inc", options::c_table(options)),
@@ -81,8 +84,13 @@ pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result
 }
 
 /// What [`generate`] reads, from the root of the tree.
-pub const DESCRIPTIONS: [&str; 4] =
-    ["interposer/calls.def", "interposer/options.def", "schema/tables.def", "schema/jobs.def"];
+pub const DESCRIPTIONS: [&str; 5] = [
+        "interposer/calls.def",
+        "interposer/options.def",
+        "schema/tables.def",
+        "schema/job.def",
+        "schema/jobs.def",
+    ];
 
 /// Reads the descriptions of the tree at `root` and writes all files into a directory. Files whose text has not changed
 /// are left alone, so that nothing is compiled again for nothing.
@@ -90,14 +98,15 @@ pub const DESCRIPTIONS: [&str; 4] =
 /// # Errors
 /// As [`read`], and a file that cannot be written.
 pub fn generate(root: &Path, directory: &Path) -> Result<(), String> {
-    let [calls, options, tables, jobs] = DESCRIPTIONS.map(|file| root.join(file));
+    let [calls, options, tables, job, jobs] = DESCRIPTIONS.map(|file| root.join(file));
     let calls = read(&calls, calls::parse)?;
     let options = read(&options, options::parse)?;
     let schema = read(&tables, schema::parse)?;
+    let record = read(&job, schema::parse)?;
     let jobs = read(&jobs, schema::parse)?;
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    for (name, text) in files(&calls, &options, &schema, &jobs) {
+    for (name, text) in files(&calls, &options, &schema, &record, &jobs) {
         let path = directory.join(name);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;

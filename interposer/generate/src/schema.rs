@@ -4,6 +4,7 @@
 pub mod columns;
 pub mod dictionary;
 pub mod jobs;
+pub mod record;
 pub mod rules;
 pub mod sql;
 
@@ -74,9 +75,10 @@ const fn plain(name: &'static str, rule: &'static str, value: &'static str) -> P
     Plain { name, rule, value }
 }
 
-const PLAIN: [Plain; 15] = [
+const PLAIN: [Plain; 16] = [
     plain("time", "Time", "ns"),
     plain("time_sum", "TimeSum", "ns"),
+    plain("total", "Total", "ns"),
     plain("epoch", "Epoch", "ns"),
     plain("bytes", "Bytes", "bytes"),
     plain("count", "Count", "count"),

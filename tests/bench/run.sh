@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [jobs]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -277,6 +277,13 @@ tune() {
     python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
 }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune}"; do
+# records of a hundred thousand jobs
+jobs() {
+    echo "== lapscope jobs: records imported and listed"
+    cargo build --quiet --release -p lapscope-fixture --example jobs
+    python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
+}
+
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune jobs}"; do
     for one in $part; do "$one"; done
 done

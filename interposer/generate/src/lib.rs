@@ -85,12 +85,12 @@ pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result
 
 /// What [`generate`] reads, from the root of the tree.
 pub const DESCRIPTIONS: [&str; 5] = [
-        "interposer/calls.def",
-        "interposer/options.def",
-        "schema/tables.def",
-        "schema/job.def",
-        "schema/jobs.def",
-    ];
+    "interposer/calls.def",
+    "interposer/options.def",
+    "schema/tables.def",
+    "schema/job.def",
+    "schema/jobs.def",
+];
 
 /// Reads the descriptions of the tree at `root` and writes all files into a directory. Files whose text has not changed
 /// are left alone, so that nothing is compiled again for nothing.

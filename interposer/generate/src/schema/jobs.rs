@@ -12,7 +12,12 @@ pub fn rows(schema: &Schema) -> String {
     for table in &schema.tables {
         row(&mut text, table);
         if let Some(whole) = &table.parts_of {
-            line!(&mut text, "pub const MERGE_{}: &str = {:?};", whole.to_uppercase(), merge(schema, table));
+            line!(
+                &mut text,
+                "pub const MERGE_{}: &str = {:?};",
+                whole.to_uppercase(),
+                merge(schema, table)
+            );
         }
     }
     text
@@ -74,26 +79,16 @@ fn cell(column: &SchemaColumn) -> String {
     }
 }
 
-/// The statement that makes the row with a key of all rows that are parts of it.
+/// The begin of a statement that makes a row of the whole of rows that are its parts.
 fn merge(schema: &Schema, parts: &SchemaTable) -> String {
     let whole = schema.tables.iter().find(|table| Some(&table.name) == parts.parts_of.as_ref());
-    let Some(whole) = whole else { return String::new() };
     let value = |column: &SchemaColumn| match &column.merged_by {
         Some(call) if call.contains('(') => call.clone(),
         Some(aggregate) => format!("{aggregate}({})", column.name),
         None => column.name.clone(),
     };
-    let values: Vec<String> = whole.columns.iter().map(value).collect();
-    let key = |(column, place): (&String, usize)| format!("{column} = ?{place}");
-    let keys: Vec<String> = whole.key.iter().zip(1..).map(key).collect();
-    format!(
-        "INSERT OR REPLACE INTO {} SELECT {} FROM {} WHERE {} GROUP BY {}",
-        whole.name,
-        values.join(", "),
-        parts.name,
-        keys.join(" AND "),
-        whole.key.join(", ")
-    )
+    let values = whole.map_or_else(Vec::new, |whole| whole.columns.iter().map(value).collect());
+    format!("INSERT INTO {} SELECT {}", parts.parts_of.as_deref().unwrap_or_default(), values.join(", "))
 }
 
 #[cfg(test)]
@@ -112,8 +107,7 @@ mod tests {
             "pub struct ListedNode {\n/// whose\npub user: i64,\n",
             "/// time\npub run_seconds: Option<f64>,\n/// where\npub host: String,\n}",
             "(\"run_seconds\", Cell::Real(|row| row.run_seconds)),\n(\"host\", Cell::Word(|row| Some(&row.host))),",
-            "MERGE_JOB: &str = \"INSERT OR REPLACE INTO job SELECT user, name, count(DISTINCT host), sum(run_seconds) FROM node \
-             WHERE user = ?1 AND name = ?2 GROUP BY user, name\";",
+            "MERGE_JOB: &str = \"INSERT INTO job SELECT user, name, count(DISTINCT host), sum(run_seconds)\";",
         ] {
             assert!(made.contains(said), "{said}\n{made}");
         }

@@ -1,12 +1,20 @@
 //! Records of jobs (`LAPSCOPE_RECORD=job`): a small text file of each node, which schema/job.def describes. A record may be
 //! anybody's: nothing is believed of it that cannot be, and reading it takes memory in proportion to its length alone.
 
+mod database;
 mod fields;
+mod shares;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
+use anyhow::Context;
+
 use crate::db::rules::Rule;
+use crate::files::read_short;
 use crate::model::{Bytes, Nanos};
+pub use database::{as_run, JobRun};
 pub use fields::BadField;
 use fields::{of_bytes, Fields, Ids, JobRow};
 
@@ -23,6 +31,8 @@ const FIRST_LINE: &str = "lapscope job record ";
 /// What one node tells of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRecord {
+    /// The process that wrote it; `None` in records that are made up.
+    pub keeper: Option<JobKeeper>,
     pub record: JobRecord,
     pub settings: Vec<JobSetting>,
     pub ranks: Vec<JobRank>,
@@ -79,14 +89,10 @@ impl NodeRecord {
     ///
     /// # Errors
     /// It cannot be read, or holds no record.
-    pub fn read(file: &std::path::Path) -> anyhow::Result<NodeRecord> {
-        use anyhow::Context;
-        use std::io::Read;
-        let context = || format!("{}", file.display());
-        let mut bytes = Vec::new();
-        let opened = std::fs::File::open(file).with_context(context)?;
-        opened.take(MOST_JOB_BYTES as u64 + 1).read_to_end(&mut bytes).with_context(context)?;
-        NodeRecord::parse(&bytes).map_err(|error| anyhow::anyhow!("{} {error}", file.display()))
+    pub fn read(file: &Path) -> anyhow::Result<NodeRecord> {
+        let bytes = read_short(file, MOST_JOB_BYTES as u64);
+        let bytes = bytes.with_context(|| format!("{} cannot be read", file.display()))?;
+        NodeRecord::parse(&bytes).with_context(|| format!("{}", file.display()))
     }
 
     /// The frames of a call path, innermost first, of `site.frame`.
@@ -157,6 +163,7 @@ impl<'t> Lines<'t> {
 #[derive(Default)]
 struct ParsedTables {
     ids: Ids,
+    keepers: Option<Vec<JobKeeper>>,
     records: Option<Vec<JobRecord>>,
     settings: Option<Vec<JobSetting>>,
     ranks: Option<Vec<JobRank>>,
@@ -170,6 +177,7 @@ impl ParsedTables {
     fn read(&mut self, name: &str, lines: &mut Lines<'_>) -> Result<(), JobError> {
         let ids = &mut self.ids;
         match name {
+            JobKeeper::TABLE => read_table(&mut self.keepers, ids, lines),
             JobRecord::TABLE => read_table(&mut self.records, ids, lines),
             JobSetting::TABLE => read_table(&mut self.settings, ids, lines),
             JobRank::TABLE => read_table(&mut self.ranks, ids, lines),
@@ -189,6 +197,7 @@ impl ParsedTables {
         let record = records.pop().filter(|_| records.is_empty());
         let problem = || "it has not one row of [record]".to_owned();
         Ok(NodeRecord {
+            keeper: self.keepers.unwrap_or_default().pop(),
             record: record.ok_or_else(|| JobError::Damaged { line, problem: problem() })?,
             settings: self.settings.unwrap_or_default(),
             ranks: self.ranks.unwrap_or_default(),

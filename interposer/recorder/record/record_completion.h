@@ -61,13 +61,20 @@ static inline void put_completion(const struct span *span, const struct spool_li
     spool_stream_commit(stream, spool_put(at, SPOOL_REQUEST, fields, SPOOL_HOT_FIELDS));
 }
 
+/* The same where nothing has a row. */
+void record_completion_summed(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended);
+
 static inline ALWAYS_INLINE void record_completion(const struct span *span, struct spool_live *live,
                                                    const MPI_Status *status, enum spool_ended ended)
 {
     struct thread *t = span->thread;
     const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
+    if (UNLIKELY(t->stream.full)) {
+        record_completion_summed(span, live, status, ended);
+        return;
+    }
     uint32_t outcome = LIKELY(completion_is_plain(t, live)) ? same_outcome(operation, status, ended) : 0;
-    if (UNLIKELY(!outcome || t->stream.full || !spool_stream_room(&t->stream, t->record_room, 0))) {
+    if (UNLIKELY(!outcome || !spool_stream_room(&t->stream, t->record_room, 0))) {
         record_completion_slowly(span, live, status, ended);
         return;
     }

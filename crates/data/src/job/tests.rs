@@ -95,3 +95,48 @@ fn no_damage_is_fatal() {
         }
     }
 }
+
+fn rows(database: &Path, sql: &str) -> Vec<(i64, i64)> {
+    let connection = rusqlite::Connection::open(database).expect("a database");
+    let mut statement = connection.prepare(sql).expect("sound SQL");
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
+    rows.map(|row| row.expect("two numbers")).collect()
+}
+
+/// Of two ranks all times come out as they were.
+#[test]
+fn a_record_becomes_a_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("job-12345678-node1.lapscope-job");
+    std::fs::write(&file, records::halo().text()).expect("a file");
+    for named in [file.as_path(), directory.path()] {
+        let run = as_run(named).expect("a run").expect("records");
+        let [database] = &run.copies.databases[..] else { panic!("{run:?}") };
+        assert!(crate::db::Census::take(std::slice::from_ref(database)).failed.is_empty());
+        let by_call = "SELECT rank, sum(inside_ns) FROM tally JOIN call_name ON id = call_id WHERE name = 'MPI_Waitall' GROUP BY rank";
+        assert_eq!(rows(database, by_call), [(0, 2_000_000_000), (1, 3_000_000_000)]);
+        let exposed = "SELECT rank, sum(exposed_ns) FROM tally GROUP BY rank";
+        assert_eq!(rows(database, exposed), [(0, 2_000_000_000), (1, 3_000_000_000)]);
+        let all = "SELECT count(*), sum(bytes) FROM tally WHERE size_class = 17";
+        assert_eq!(rows(database, all), [(4, 2 * 131_072_000)]);
+        let frames = "SELECT depth, address FROM frame JOIN call_path ON id = call_path_id WHERE rank = 1 ORDER BY id, depth";
+        assert_eq!(rows(database, frames)[..2], [(0, 0x1100), (1, 0x1000)]);
+        assert!(run.notes.iter().any(|note| note.contains("at most 2.50 s")), "{:?}", run.notes);
+    }
+}
+
+#[test]
+fn records_of_several_jobs_are_no_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for job in ["one", "other"] {
+        let mut made = records::halo();
+        made.record.job = job;
+        let name = format!("{job}-12345678-node1.lapscope-job");
+        std::fs::write(directory.path().join(name), made.text()).expect("a file");
+    }
+    let error = as_run(directory.path()).expect_err("two jobs").to_string();
+    assert!(error.contains("records of 2 jobs") && error.contains("lapscope jobs"), "{error}");
+    let named = directory.path().join("one-12345678-node1.lapscope-job");
+    assert!(as_run(&named).expect("one of them").is_some());
+    assert!(as_run(Path::new("/nowhere")).expect("nothing").is_none());
+}

@@ -37,7 +37,12 @@ pub fn run(args: &JobsArgs) -> Result<ExitCode> {
     };
     if let Some(path) = &args.html {
         let top = args.top.unwrap_or(ON_PAGE);
-        let jobs = Jobs::read(&database, &args.database, None, &JobsChoice { top, by: None, ..choice.clone() })?;
+        let jobs = Jobs::read(
+            &database,
+            &args.database,
+            None,
+            &JobsChoice { top, by: None, ..choice.clone() },
+        )?;
         let by = |by| groups(&database, &choice.filter, by);
         let (users, mpis) = (by(GroupBy::User)?, by(GroupBy::Mpi)?);
         let executables = by(GroupBy::Executable)?;
@@ -45,7 +50,10 @@ pub fn run(args: &JobsArgs) -> Result<ExitCode> {
         html::replace(path, &page(&shown)?)?;
     }
     if let Some(path) = &args.openmetrics {
-        html::replace(path, &openmetrics(&database.groups(&choice.filter, GroupBy::ExecutableAndMpi)?))?;
+        html::replace(
+            path,
+            &openmetrics(&database.groups(&choice.filter, GroupBy::ExecutableAndMpi)?),
+        )?;
     }
     if let Some(path) = &args.parquet {
         write_parquet(&database, &choice, path)?;
@@ -82,7 +90,10 @@ fn check_metrics(path: &Path) -> Result<()> {
     let mut begin = Vec::new();
     file.take(256).read_to_end(&mut begin).with_context(|| path.display().to_string())?;
     if !is_openmetrics(&begin) {
-        bail!("{} is there and has no metrics of lapscope: it is left alone: name another one", path.display());
+        bail!(
+            "{} is there and has no metrics of lapscope: it is left alone: name another one",
+            path.display()
+        );
     }
     Ok(())
 }
@@ -99,7 +110,7 @@ fn open(args: &JobsArgs) -> Result<(JobsDatabase, Option<ImportedCounts>)> {
         progress.expect(expected);
         progress.add(done);
     };
-    let imported = database.import(&args.directories, &told).with_context(context)?;
+    let imported = database.import(&args.directories, args.forget, &told).with_context(context)?;
     drop(progress);
     say_problems(&imported);
     let forgotten = args.forget.map(|before| database.forget(before)).transpose();

@@ -23,7 +23,9 @@ pub fn user_number(name: &str) -> Option<i64> {
     let name = CString::new(name).ok()?;
     look_up(|entry, buffer, result| {
         // SAFETY: likewise.
-        unsafe { libc::getpwnam_r(name.as_ptr(), entry, buffer.as_mut_ptr().cast(), buffer.len(), result) }
+        unsafe {
+            libc::getpwnam_r(name.as_ptr(), entry, buffer.as_mut_ptr().cast(), buffer.len(), result)
+        }
     })
     .map(|(number, _)| number)
 }

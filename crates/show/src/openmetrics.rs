@@ -65,7 +65,8 @@ pub fn openmetrics(groups: &[JobGroup]) -> String {
         let _ = writeln!(text, "# HELP {name} {help}");
         for ((executable, mpi), sums) in &samples {
             let labels = format!("executable=\"{}\",mpi=\"{}\"", escaped(executable), escaped(mpi));
-            let _ = writeln!(text, "{name}{{{labels}}} {:?}", value(sums));
+            let rounded = (value(sums) * 1e3).round() / 1e3;
+            let _ = writeln!(text, "{name}{{{labels}}} {rounded:?}");
         }
     }
     text + "# EOF\n"

@@ -45,13 +45,19 @@ struct NodeRows {
 }
 
 impl JobsDatabase {
-    /// Takes over all records below `folders` that are new, or have been replaced. `progress` is told how many there are, and each
-    /// time how many more were read.
+    /// Takes over all records below `folders` that are new, or have been replaced, and are not older than asked for. `progress` is
+    /// told how many there are, and each time how many more were read.
     ///
     /// # Errors
     /// The database cannot be written.
-    pub fn import(&mut self, folders: &[PathBuf], progress: &dyn Fn(u64, u64)) -> Result<Imported> {
+    pub fn import(
+        &mut self,
+        folders: &[PathBuf],
+        since_unix_ns: Option<i64>,
+        progress: &dyn Fn(u64, u64),
+    ) -> Result<Imported> {
         let mut imported = Imported::default();
+        let since = since_unix_ns.unwrap_or(i64::MIN);
         let known = self.known()?;
         let mut wanted = Vec::new();
         for folder in folders {
@@ -59,14 +65,19 @@ impl JobsDatabase {
             let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
             walk(
                 &folder,
-                &mut |path, state| match known.get(&*path.to_string_lossy()) {
-                    Some(known) if *known == state => imported.unchanged += 1,
-                    _ => wanted.push(path),
+                &mut |path, state| {
+                    let is_known = known.get(&*path.to_string_lossy()) == Some(&state);
+                    match is_known || state.modified_ns < since {
+                        true => imported.unchanged += 1,
+                        false => wanted.push(path),
+                    }
                 },
                 &mut |path, error| imported.problems.push(format!("{}: {error}", path.display())),
             );
         }
         drop(known);
+        wanted.sort_unstable(); // folders may be named twice, or within each other
+        wanted.dedup();
         progress(wanted.len() as u64, 0);
         for batch in wanted.chunks(BATCH) {
             let rows: Vec<_> = batch.par_iter().map(|path| rows_of(path)).collect();
@@ -91,7 +102,8 @@ impl JobsDatabase {
     pub fn forget(&mut self, before_unix_ns: i64) -> Result<u64> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let jobs = transaction.execute("DELETE FROM job WHERE written_unix_ns < ?1", [before_unix_ns])?;
+        let jobs =
+            transaction.execute("DELETE FROM job WHERE written_unix_ns < ?1", [before_unix_ns])?;
         for table in ["node", "site"] {
             let sql = format!(
                 "DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.user = {table}.user AND job.job = {table}.job
@@ -108,7 +120,8 @@ impl JobsDatabase {
         let sql = "SELECT file, file_bytes, file_modified_ns, file_inode FROM node";
         let mut statement = self.connection.prepare(sql)?;
         let rows = statement.query_map([], |row| {
-            let state = FileState { bytes: row.get(1)?, modified_ns: row.get(2)?, inode: row.get(3)? };
+            let state =
+                FileState { bytes: row.get(1)?, modified_ns: row.get(2)?, inode: row.get(3)? };
             Ok((row.get(0)?, state))
         })?;
         rows.collect()
@@ -124,8 +137,12 @@ impl JobsDatabase {
             }
         }
         for (user, job) in jobs {
-            transaction.prepare_cached("DELETE FROM job WHERE user = ?1 AND job = ?2")?.execute(params![user, job])?;
-            transaction.prepare_cached(&format!("{MERGE_JOB} {NODES_OF_JOBS}"))?.execute(params![user, job])?;
+            transaction
+                .prepare_cached("DELETE FROM job WHERE user = ?1 AND job = ?2")?
+                .execute(params![user, job])?;
+            transaction
+                .prepare_cached(&format!("{MERGE_JOB} {NODES_OF_JOBS}"))?
+                .execute(params![user, job])?;
         }
         transaction.commit()
     }
@@ -159,7 +176,8 @@ fn rows_of(path: &Path) -> Result<Option<NodeRows>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         other => other.with_context(name)?,
     };
-    let record = NodeRecord::parse(&bytes).map_err(|error| anyhow::anyhow!("{} {error}", name()))?;
+    let record =
+        NodeRecord::parse(&bytes).map_err(|error| anyhow::anyhow!("{} {error}", name()))?;
     let mut node = summed(&record, owner(facts.uid()).unwrap_or(record.record.user));
     check(&node).map_err(|problem| anyhow::anyhow!("{}: {problem}", name()))?;
     let state = FileState::of(&facts);

@@ -18,7 +18,8 @@ pub(super) fn summed(read: &NodeRecord, user: i64) -> ListedNode {
     let ranks = || read.ranks.iter();
     let sum = |of: fn(&JobRank) -> Nanos| ranks().map(|rank| of(rank).seconds()).sum();
     let most = |of: fn(&JobRank) -> f64| ranks().map(of).fold(0.0, f64::max);
-    let count = |is: fn(&JobRank) -> bool| ranks().filter(|rank| is(rank)).map(|rank| rank.processes).sum();
+    let count =
+        |is: fn(&JobRank) -> bool| ranks().filter(|rank| is(rank)).map(|rank| rank.processes).sum();
     let waits = ranks().filter_map(|rank| rank.wait.map(Nanos::seconds));
     ListedNode {
         user,
@@ -52,8 +53,15 @@ pub(super) fn summed(read: &NodeRecord, user: i64) -> ListedNode {
         most_computed_seconds: most(computed_seconds),
         waiting_seconds: waits.reduce(|sum, one| sum + one),
         sent_bytes: ranks().map(|rank| rank.sent_bytes.0 as f64).sum(),
-        peak_memory_bytes: ranks().filter_map(|rank| rank.peak_memory_bytes).map(|it| it.0 as i64).max(),
-        gained_seconds: read.injectors.iter().filter_map(gained_seconds).reduce(|sum, one| sum + one),
+        peak_memory_bytes: ranks()
+            .filter_map(|rank| rank.peak_memory_bytes)
+            .map(|it| it.0 as i64)
+            .max(),
+        gained_seconds: read
+            .injectors
+            .iter()
+            .filter_map(gained_seconds)
+            .reduce(|sum, one| sum + one),
         injected_ranks: read.injectors.iter().map(|injector| injector.processes).sum(),
         host: record.host.clone(),
         ..ListedNode::default()
@@ -104,7 +112,10 @@ pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
     }
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_by_key(|&((call, frame), (exposed, _))| (std::cmp::Reverse(exposed), call, frame));
-    let row = |(place, ((call, frame), (exposed, overlappable))): (usize, ((&str, Frame), (Nanos, Nanos)))| {
+    let row = |(place, ((call, frame), (exposed, overlappable))): (
+        usize,
+        ((&str, Frame), (Nanos, Nanos)),
+    )| {
         let module = &modules[frame.module.unwrap_or_default() as usize];
         ListedSite {
             user: node.user,

@@ -171,7 +171,12 @@ impl JobsDatabase {
     ///
     /// # Errors
     /// Of the file.
-    pub fn jobs(&self, filter: &JobFilter, order: JobOrder, top: usize) -> rusqlite::Result<Vec<ListedJob>> {
+    pub fn jobs(
+        &self,
+        filter: &JobFilter,
+        order: JobOrder,
+        top: usize,
+    ) -> rusqlite::Result<Vec<ListedJob>> {
         let (condition, values) = filter.condition();
         let limit = if top == 0 { -1 } else { top as i64 };
         let sql = format!(
@@ -203,7 +208,12 @@ impl JobsDatabase {
     ///
     /// # Errors
     /// Of the file.
-    pub fn place(&self, filter: &JobFilter, executable: &str, kind: PlaceKind) -> rusqlite::Result<Option<JobPlace>> {
+    pub fn place(
+        &self,
+        filter: &JobFilter,
+        executable: &str,
+        kind: PlaceKind,
+    ) -> rusqlite::Result<Option<JobPlace>> {
         let (condition, mut values) = filter.condition();
         values.push(Value::Text(executable.to_owned()));
         let column = match kind {

@@ -13,7 +13,7 @@ fn put(place: &TempDir, name: &str, record: &NodeRecord<'_>) {
 }
 
 fn import(database: &mut JobsDatabase, place: &TempDir) -> (u64, u64, Vec<String>) {
-    let done = database.import(&[place.path().to_owned()], &|_, _| ()).expect("imported");
+    let done = database.import(&[place.path().to_owned()], None, &|_, _| ()).expect("imported");
     (done.records, done.unchanged, done.problems)
 }
 
@@ -108,7 +108,8 @@ fn sums_of_what_nobody_can_have_measured_do_not_end_in_an_error() {
     let mut database = database(&place);
     let mut made = halo("one", "node1", 0);
     for rank in &mut made.ranks {
-        (rank.sent_bytes, rank.completing_ns, rank.processes) = (i64::MAX >> 1, 1 << 60, i32::MAX.into());
+        (rank.sent_bytes, rank.completing_ns, rank.processes) =
+            (i64::MAX >> 1, 1 << 60, i32::MAX.into());
     }
     let hosts = ["a", "b", "c", "d"];
     for host in hosts {

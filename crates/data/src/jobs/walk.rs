@@ -18,7 +18,8 @@ pub(super) struct FileState {
 
 impl FileState {
     pub fn of(facts: &Metadata) -> FileState {
-        let modified_ns = facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec());
+        let modified_ns =
+            facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec());
         FileState { bytes: facts.len() as i64, modified_ns, inode: facts.ino() as i64 }
     }
 }
@@ -62,7 +63,9 @@ fn look_at(entry: &DirEntry) -> io::Result<Below> {
     if kind.is_dir() {
         return Ok(Below::Folder(entry.path()));
     }
-    if !kind.is_file() || !name.to_string_lossy().ends_with(JOB_SUFFIX) {
+    let name = name.to_string_lossy();
+    // what begins with a dot is still being written
+    if !kind.is_file() || !name.ends_with(JOB_SUFFIX) || name.starts_with('.') {
         return Ok(Below::Other);
     }
     Ok(Below::Record(entry.path(), FileState::of(&entry.metadata()?)))

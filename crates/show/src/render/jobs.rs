@@ -10,7 +10,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, long_time, percent};
 use lapscope_data::text::visible::visible;
-use lapscope_report::jobs::{Jobs, JobLine, JobSums};
+use lapscope_report::jobs::{JobLine, JobSums, Jobs};
 
 /// # Errors
 /// Of the writer.
@@ -36,7 +36,7 @@ pub fn write(out: &mut dyn Write, jobs: &Jobs, style: Style) -> io::Result<()> {
     if !jobs.jobs.is_empty() {
         let about = format!("{} of {}", jobs.jobs.len(), jobs.all.jobs);
         writeln!(out, "\n{}", style.headed("JOBS", &about))?;
-        lines(&jobs.jobs).write(out, style)?;
+        lines(&jobs.jobs, style).write(out, style)?;
     }
     Ok(())
 }
@@ -50,7 +50,13 @@ pub fn about(all: &JobSums) -> String {
     if all.jobs == 0 {
         return "No job is in it that these filters leave.".to_owned();
     }
-    let jobs = format!("{} job{} of {} user{}", count(all.jobs), plural(all.jobs), all.users, plural(all.users));
+    let jobs = format!(
+        "{} job{} of {} user{}",
+        count(all.jobs),
+        plural(all.jobs),
+        all.users,
+        plural(all.users)
+    );
     format!("{jobs}, {} to {} UTC", minute(all.first_unix_ns), minute(all.last_unix_ns))
 }
 
@@ -62,7 +68,8 @@ fn imported(jobs: &Jobs) -> Option<String> {
         plural(done.records),
         count(done.unchanged)
     );
-    for (number, what) in [(done.left_out, "could not be read"), (done.forgotten, "jobs forgotten")] {
+    for (number, what) in [(done.left_out, "could not be read"), (done.forgotten, "jobs forgotten")]
+    {
         if number > 0 {
             text += &format!(", {number} {what}");
         }
@@ -140,6 +147,9 @@ fn sums(groups: &[JobSums]) -> Table {
     table
 }
 
+/// Columns of a terminal that has room for the MPI.
+const WITH_MPI: usize = 130;
+
 /// Heads of the list of jobs.
 pub const HEADS: [(&str, Align); 10] = [
     ("exposed", Align::Right),
@@ -154,9 +164,15 @@ pub const HEADS: [(&str, Align); 10] = [
     ("executable", Align::Left),
 ];
 
-fn lines(jobs: &[JobLine]) -> Table {
-    let mut table = Table::new(&HEADS).giving_up(&["MPI", "ranks", "began (UTC)", "job"]);
-    jobs.iter().for_each(|job| table.row(cells(job).map(Cell::from).into(), None));
+/// Without the MPI where it would stand on a line of its own for each job.
+fn lines(jobs: &[JobLine], style: Style) -> Table {
+    let is_shown = |head: &str| head != "MPI" || style.width >= WITH_MPI;
+    let heads: Vec<_> = HEADS.into_iter().filter(|(head, _)| is_shown(head)).collect();
+    let mut table = Table::new(&heads).giving_up(&["ranks", "began (UTC)", "job"]);
+    for job in jobs {
+        let cells = HEADS.into_iter().zip(cells(job)).filter(|((head, _), _)| is_shown(head));
+        table.row(cells.map(|(_, cell)| Cell::from(cell)).collect(), None);
+    }
     table
 }
 

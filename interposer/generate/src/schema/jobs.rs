@@ -88,7 +88,11 @@ fn merge(schema: &Schema, parts: &SchemaTable) -> String {
         None => column.name.clone(),
     };
     let values = whole.map_or_else(Vec::new, |whole| whole.columns.iter().map(value).collect());
-    format!("INSERT INTO {} SELECT {}", parts.parts_of.as_deref().unwrap_or_default(), values.join(", "))
+    format!(
+        "INSERT INTO {} SELECT {}",
+        parts.parts_of.as_deref().unwrap_or_default(),
+        values.join(", ")
+    )
 }
 
 #[cfg(test)]

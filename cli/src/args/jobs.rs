@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::units;
 use lapscope_data::jobs::{GroupBy, JobFilter, JobOrder};
@@ -62,7 +62,7 @@ pub struct JobsArgs {
     pub until: Option<i64>,
 
     #[arg(long, value_enum, default_value_t)]
-    pub sort: JobSort,
+    pub sort: JobOrder,
 
     /// Jobs shown; 0 shows all [default: 20; all in JSON and CSV; 500 on the page]
     #[arg(long, value_name = "N")]
@@ -70,7 +70,7 @@ pub struct JobsArgs {
 
     /// Show sums in place of jobs
     #[arg(long, value_enum)]
-    pub by: Option<JobsBy>,
+    pub by: Option<GroupBy>,
 
     /// Delete jobs of which nothing was recorded since: 365d
     #[arg(long, value_name = "TIME", value_parser = units::moment)]
@@ -113,54 +113,4 @@ impl JobsArgs {
 
 fn user(name: &str) -> Result<i64, String> {
     user_number(name).ok_or_else(|| "this machine knows no such user; give the number".to_owned())
-}
-
-/// The order of jobs, with explanations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum JobSort {
-    /// Exposed time of all ranks
-    #[default]
-    Exposed,
-    /// The share of the run time that is exposed
-    Share,
-    /// What tests in the computation could overlap at most
-    Overlappable,
-    /// Run time
-    Time,
-    Nodes,
-    Ranks,
-    /// The newest first
-    Began,
-}
-
-impl From<JobSort> for JobOrder {
-    fn from(typed: JobSort) -> JobOrder {
-        match typed {
-            JobSort::Exposed => JobOrder::Exposed,
-            JobSort::Share => JobOrder::ExposedShare,
-            JobSort::Overlappable => JobOrder::Overlappable,
-            JobSort::Time => JobOrder::RunTime,
-            JobSort::Nodes => JobOrder::Nodes,
-            JobSort::Ranks => JobOrder::Ranks,
-            JobSort::Began => JobOrder::Began,
-        }
-    }
-}
-
-/// Of which jobs sums are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum JobsBy {
-    Executable,
-    User,
-    Mpi,
-}
-
-impl From<JobsBy> for GroupBy {
-    fn from(typed: JobsBy) -> GroupBy {
-        match typed {
-            JobsBy::Executable => GroupBy::Executable,
-            JobsBy::User => GroupBy::User,
-            JobsBy::Mpi => GroupBy::Mpi,
-        }
-    }
 }

@@ -31,9 +31,9 @@ pub fn run(args: &JobsArgs) -> Result<ExitCode> {
     let (database, imported) = open(args)?;
     let choice = JobsChoice {
         filter: args.filter(),
-        order: args.sort.into(),
+        order: args.sort,
         top: args.format.top(args.top, IN_TEXT),
-        by: args.by.map(GroupBy::from),
+        by: args.by,
     };
     if let Some(path) = &args.html {
         let top = args.top.unwrap_or(ON_PAGE);

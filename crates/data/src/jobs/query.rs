@@ -1,5 +1,6 @@
 //! Jobs by filter and order, their sums by group, and the places of those of an executable.
 
+use clap::ValueEnum;
 use rusqlite::types::Value;
 use rusqlite::{params_from_iter, Row};
 
@@ -44,14 +45,20 @@ impl JobFilter {
 }
 
 /// What comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum JobOrder {
+    /// Exposed time of all ranks
+    #[default]
     Exposed,
-    ExposedShare,
+    /// The share of the run time that is exposed
+    Share,
+    /// What tests in the computation could overlap at most
     Overlappable,
-    RunTime,
+    /// Run time
+    Time,
     Nodes,
     Ranks,
+    /// The newest first
     Began,
 }
 
@@ -59,9 +66,9 @@ impl JobOrder {
     fn expression(self) -> &'static str {
         match self {
             JobOrder::Exposed => "exposed_seconds",
-            JobOrder::ExposedShare => "exposed_seconds / max(run_seconds, 1e-9)",
+            JobOrder::Share => "exposed_seconds / max(run_seconds, 1e-9)",
             JobOrder::Overlappable => "overlappable_seconds",
-            JobOrder::RunTime => "longest_seconds",
+            JobOrder::Time => "longest_seconds",
             JobOrder::Nodes => "nodes",
             JobOrder::Ranks => "ranks",
             JobOrder::Began => "began_unix_ns",
@@ -70,13 +77,14 @@ impl JobOrder {
 }
 
 /// Of which jobs sums are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GroupBy {
+    #[value(skip)]
     All,
     Executable,
     User,
     Mpi,
-    /// Each pair of both.
+    #[value(skip)]
     ExecutableAndMpi,
 }
 

@@ -14,8 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families as families_
 
 def test_metrics_are_those_of_the_document(tmp_path: Path) -> None:
     made = tmp_path / "jobs.prom"
-    words = ["jobs", os.environ["LAPSCOPE_TEST_JOBS"], "--database", tmp_path / "jobs.db"]
-    printed = lapscope.Command().run(*words, "--openmetrics", made, "--format", "json")
+    records, database = os.environ["LAPSCOPE_TEST_JOBS"], tmp_path / "jobs.db"
+    asked = ("--database", database, "--openmetrics", made, "--format", "json")
+    printed = lapscope.Command().run("jobs", records, *asked)
     everything = json.loads(printed)["all"]
     text = made.read_text("utf-8")
     families = {family.name: family for family in text_string_to_metric_families(text)}

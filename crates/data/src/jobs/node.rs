@@ -50,7 +50,9 @@ pub(super) fn summed(read: &NodeRecord, user: i64) -> ListedNode {
         io_seconds: sum(|rank| rank.io),
         other_seconds: sum(|rank| rank.other),
         overlappable_seconds: sum(|rank| rank.overlappable),
-        most_computed_seconds: most(computed_seconds),
+        most_computed_seconds: ranks()
+            .all(|rank| rank.processes == 1)
+            .then(|| most(|rank| (rank.run_time() - rank.mpi()).seconds())),
         waiting_seconds: waits.reduce(|sum, one| sum + one),
         sent_bytes: ranks().map(|rank| rank.sent_bytes.0 as f64).sum(),
         peak_memory_bytes: ranks()
@@ -79,11 +81,6 @@ fn gained_seconds(injector: &JobInjector) -> Option<f64> {
 /// Of all processes that a row is of.
 fn run_seconds(rank: &JobRank) -> f64 {
     rank.run_time().seconds() * rank.processes as f64
-}
-
-/// Outside of MPI, of one process; of several the mean.
-fn computed_seconds(rank: &JobRank) -> f64 {
-    (run_seconds(rank) - rank.mpi().seconds()).max(0.0) / rank.processes.max(1) as f64
 }
 
 /// Where ranks of the node were in MPI, the most exposed time first.

@@ -65,7 +65,7 @@ struct spool_file_header {
     uint64_t cut_paths;               /* calls whose path is its innermost frame alone, as there were too many */
 };
 
-enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3 };
+enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3, SPOOL_CHUNK_CELLS = 4 };
 
 #define SPOOL_MOST_ENTRIES_BYTES (1u << 20) /* a chunk that is no stream is not longer: all of it is read */
 
@@ -319,6 +319,23 @@ struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECT
     uint64_t interrupt_ticks;
 };
 
+/* --- CELLS: chunk header, then entries, of which those without call_plus_1 are not in use --------------------------
+ * The sums of LAPSCOPE_RECORD=job, in a table of fixed size, of spools that are memory alone. Where it is full the lightest
+ * entries are folded into one of their function, with SPOOL_CELL_REST for a size class and no path. */
+struct spool_cell {                    /* 128 bytes */
+    struct spool_tally sums;
+    uint64_t overlappable_ticks;       /* requests: of each at most its share of the call that ended it, and at most what was computed in its window */
+    uint64_t error_ticks;              /* so much of inside_ticks and completion_ticks may have been folded away before */
+    uint64_t at_once, most_bytes_at_once; /* sends that ended alone: within 10 us of time inside MPI, and the largest of them */
+    uint64_t waiting, least_bytes_waiting; /* the others, and the smallest */
+    uint64_t reserved[2];
+};
+
+#define SPOOL_CELL_REST 255
+
+/* In the chunk's header: reserved[0] is odd while entries are being folded, reserved[1] is the time of the heaviest that was, in
+ * ticks. */
+
 #define SPOOL_SAMPLE_POSTS 8
 
 enum spool_sampled { SPOOL_SAMPLED_CALLER = 0, SPOOL_SAMPLED_OTHER = 1 };
@@ -341,6 +358,7 @@ _Static_assert(sizeof(struct spool_chunk) == 64, "chunk header");
 _Static_assert(sizeof(struct spool_live) == 128, "live entry");
 _Static_assert(sizeof(struct spool_thread_state) == 128, "thread state");
 _Static_assert(sizeof(struct spool_tally) == 64, "tally entry");
+_Static_assert(sizeof(struct spool_cell) == 128, "cell");
 _Static_assert(sizeof(struct spool_injection) == sizeof(struct spool_tally), "injection entry");
 _Static_assert(sizeof(struct spool_sample) == sizeof(struct spool_tally), "sample entry");
 #endif

@@ -2,7 +2,7 @@
 # No file in a room of the recorder includes a header of a room that comes later.
 set -eu
 recorder=$(cd "$(dirname "$0")/../recorder" && pwd)
-later="base spool store python record sends inject reach profile wrap"
+later="base spool node store python record sends inject reach profile wrap"
 checked=0
 for room in $later; do
     later=${later#"$room"}

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [live]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [live] [jobs]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -305,6 +305,13 @@ live() {
     done
 }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune live}"; do
+# records of a hundred thousand jobs
+jobs() {
+    echo "== lapscope jobs: records imported and listed"
+    cargo build --quiet --release -p lapscope-fixture --example jobs
+    python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
+}
+
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune live jobs}"; do
     for one in $part; do "$one"; done
 done

@@ -43,7 +43,7 @@ fn limit(note: OverlapNote, refused: Option<&RefusedCalibration>) -> String {
             let what = match why {
                 Full::MaxMb => "these numbers are of what has records: all up to there, and slots of time drawn at random behind it",
                 Full::Disk | Full::FileSize => "what came after that is not in these numbers",
-                Full::Asked => "there are no requests to tell of",
+                Full::Asked | Full::JobRecord => "there are no requests to tell of",
             };
             format!("{} on {ranks} rank{}: {what}", why.sentence(), plural(ranks))
         }

@@ -335,6 +335,11 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
             Full::Asked => {
                 "there are totals by call site and size, of the whole run; no single requests, no overlap, no causes"
             }
+            Full::JobRecord => {
+                "there are totals by call site and size, of the whole run; no single requests, no overlap, no causes. Of sites that \
+                 more than two ranks of a node share, the record knows the rank with the most time and the sum of the others: their \
+                 single times are estimates"
+            }
         };
         let message = format!(
             "{} on rank{} {}: {what}",

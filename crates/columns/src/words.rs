@@ -63,5 +63,6 @@ pub fn summarized(full: Full) -> &'static str {
         Full::Disk => "disk",
         Full::FileSize => "file_size",
         Full::Asked => "asked",
+        Full::JobRecord => "job_record",
     }
 }

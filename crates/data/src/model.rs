@@ -177,6 +177,8 @@ pub enum Full {
     FileSize,
     /// Nothing: LAPSCOPE_RECORD=sums.
     Asked,
+    /// Nothing: it was made of the record of a job, LAPSCOPE_RECORD=job.
+    JobRecord,
 }
 
 impl Full {
@@ -187,6 +189,7 @@ impl Full {
             2 => Some(Full::Disk),
             3 => Some(Full::FileSize),
             4 => Some(Full::Asked),
+            5 => Some(Full::JobRecord),
             _ => Some(Full::MaxMb),
         }
     }
@@ -198,6 +201,7 @@ impl Full {
             Full::Disk => "the disk was full",
             Full::FileSize => "the limit on the size of files (ulimit -f) was reached",
             Full::Asked => "sums alone were asked for (LAPSCOPE_RECORD=sums)",
+            Full::JobRecord => "this is the record of a job (LAPSCOPE_RECORD=job)",
         }
     }
 }

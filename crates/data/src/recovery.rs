@@ -419,7 +419,7 @@ fn read_nevertheless(why: &anyhow::Error) -> String {
 }
 
 impl Copies {
-    fn place(&mut self) -> anyhow::Result<PathBuf> {
+    pub(crate) fn place(&mut self) -> anyhow::Result<PathBuf> {
         if self.directory.is_none() {
             let made = tempfile::Builder::new().prefix("lapscope-copies-").tempdir();
             self.directory = Some(made.context("no temporary directory for copies")?);

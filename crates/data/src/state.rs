@@ -21,7 +21,7 @@ mod live;
 mod loaded;
 mod locks;
 mod merge;
-mod names;
+pub(crate) mod names;
 mod observer;
 mod pulse;
 mod rank;

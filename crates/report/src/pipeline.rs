@@ -23,6 +23,7 @@ use lapscope_advise::problem::{find_problems_of, in_short};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
+use lapscope_data::job::{as_run, JobRun};
 use lapscope_data::model::{CallPath, Frame, Rank};
 use lapscope_data::pending::read_pending;
 use lapscope_data::places::{group::Grouping, FilePlaces, Places};
@@ -67,7 +68,7 @@ pub struct OpenRun {
     pub stretch: Option<StretchChoice>,
     /// Which reference times are wanted; see [`calibration::reference`].
     pub reference: Option<String>,
-    /// Copies of spools whose ranks may still run elsewhere.
+    /// Copies of spools whose ranks may still run elsewhere, and what was made of records of jobs.
     _copies: Vec<Copies>,
 }
 
@@ -405,8 +406,23 @@ pub fn follow(progress: &Progress, rows: ReadProgress) {
     }
 }
 
+/// Records of a job as a run: where one is named, or a directory that has nothing else. `None`: it is another run.
+fn of_job_records(root: &Path) -> Result<Option<(RunFiles, Copies, Vec<Problem>)>> {
+    if root.is_dir() && !matches!(list_files(root), Err(DbError::Empty(_))) {
+        return Ok(None);
+    }
+    let Some(JobRun { copies, notes }) = as_run(root)? else { return Ok(None) };
+    let files =
+        RunFiles { root: root.into(), databases: copies.databases.clone(), ..RunFiles::default() };
+    let problem = |note| Problem::new(ProblemKind::Summarized, note, vec![]);
+    Ok(Some((files, copies, notes.into_iter().map(problem).collect())))
+}
+
 /// The files of a run, what killed ranks left among them.
 fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
+    if let Some(job) = of_job_records(root)? {
+        return Ok(job);
+    }
     let mut files = list_files(root)?;
     let (mut copies, mut problems) = (Copies::default(), Vec::new());
     if !files.spools.is_empty() {

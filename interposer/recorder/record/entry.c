@@ -5,6 +5,7 @@
 #include "../base/config.h"
 #include "../base/uncancelled.h"
 #include "callsite.h"
+#include "cells.h"
 #include "meter.h"
 #include "request.h"
 #include "sample.h"
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 /* Most of what communicates is the thread that called MPI_Init. */
-enum { FIRST_STREAM_CHUNK = 256 << 10, FIRST_CHUNK_OF_OTHERS = 64 << 10 };
+enum { FIRST_STREAM_CHUNK = 256 << 10, FIRST_CHUNK_OF_OTHERS = 64 << 10, AT_ONCE_NS = 10000 };
 
 static struct thread beyond_limit = {.inside = UINTPTR_MAX}; /* enter() refuses it: such threads are not recorded */
 
@@ -31,7 +32,12 @@ static int open_spool(struct thread *t)
     t->stream = (struct spool_stream){.next_bytes = t->number ? FIRST_CHUNK_OF_OTHERS : FIRST_STREAM_CHUNK,
                                       .thread = t->number,
                                       .full = config.record != CONFIG_RECORD_ON};
-    return spool_stream_grow(&t->stream, 0, 1) && request_init(t) && tally_init(t) && tell_tid(t);
+    if (config.record == CONFIG_RECORD_JOB) {
+        t->cells = cells_create(t->number);
+        t->at_once_ticks = clock_ticks(AT_ONCE_NS, spool_header()->nominal_ticks_per_ns);
+    }
+    return spool_stream_grow(&t->stream, 0, 1) && request_init(t) && tally_init(t) && tell_tid(t) &&
+           (t->cells || config.record != CONFIG_RECORD_JOB);
 }
 
 /* --- threads that have ended ---------------------------------------------------------------------------------------

@@ -126,7 +126,8 @@ static void write_mpi(struct thread *t, const struct job *job)
     spool_define_meta(&t->stream, "mpi_abi", mpi.abi);
     spool_define_meta(&t->stream, "mpi_library", text);
     spool_define_meta(&t->stream, "mpi_standard", standard);
-    job_say_alone(job, mpi.abi, text);
+    if (config.record != CONFIG_RECORD_JOB) /* whose user has asked for nothing */
+        job_say_alone(job, mpi.abi, text);
     modules_define(t, &(uintptr_t){(uintptr_t)mpi.Get_library_version}, 1); /* which file it is, also without call paths */
 }
 

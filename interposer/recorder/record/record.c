@@ -1,7 +1,9 @@
 #include "record.h"
 
 #include "../base/config.h"
+#include "../node/job_record.h"
 #include "../spool/codec.h"
+#include "cells.h"
 #include "comm.h"
 #include "meter.h"
 #include "operation.h"
@@ -64,6 +66,7 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
     uint64_t pause = clock_ticks(10000000, header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
     processor_look(t, now);
     spool_refresh_clock();
+    job_record_look(now);
     t->next_facts = now + (share > pause ? share : pause);
 }
 
@@ -129,9 +132,10 @@ void record_nothing(struct span *span)
     call_over(span);
 }
 
-static struct spool_tally *summarize_call(struct span *span, uint64_t bytes)
+static struct spool_tally *summarize_call(struct span *span, const struct message *came)
 {
-    struct spool_tally *tally = tally_summary(span->thread, &span->site->last_summary, span->call, span->site->path, bytes);
+    uint64_t bytes = came->bytes;
+    struct spool_tally *tally = tally_again(span->thread, &span->site->last_summary, span->call, span->site->path, bytes, SPOOL_TALLY_SUMMARY);
     if (!tally) {
         record_lost();
         return NULL;
@@ -139,6 +143,8 @@ static struct spool_tally *summarize_call(struct span *span, uint64_t bytes)
     tally->count++;
     tally->bytes += bytes;
     tally->inside_ticks += span->end - span->begin;
+    if (span->thread->cells && came->kind == SPOOL_SEND)
+        cell_add_send(cell_of(tally), bytes, span->end - span->begin, span->thread->at_once_ticks);
     return tally;
 }
 
@@ -157,7 +163,7 @@ static __attribute__((noinline)) void leave_call_out(struct span *span, const st
                                                      const struct exchange *receive)
 {
     struct thread *t = span->thread;
-    t->call_tally = summarize_call(span, exchange->actual->bytes);
+    t->call_tally = summarize_call(span, exchange->actual);
     t->call_left_out = span->begin;
     if (t->stream.full) /* nothing that comes will be matched */
         return;

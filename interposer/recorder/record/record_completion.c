@@ -1,5 +1,6 @@
 #include "record_completion.h"
 
+#include "cells.h"
 #include "comm.h"
 #include "meter.h"
 #include "sample.h"
@@ -96,23 +97,46 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
     return at;
 }
 
-static void summarize_request(const struct span *span, const struct spool_live *live, struct operation *operation,
-                              uint64_t bytes, uint64_t mpi_ticks)
+/* This request's part of the call that ended it. Long divisions take as long as all the rest. */
+static inline uint64_t share_of_call(const struct span *span)
 {
+    uint64_t ticks = span->end - span->begin;
+    if (span->completed == 1)
+        return ticks;
+    return LIKELY(ticks >> 32 == 0) ? (uint32_t)ticks / span->completed : ticks / span->completed;
+}
+
+/* What LAPSCOPE_RECORD=job wants to know besides. */
+static inline void add_to_cell(const struct span *span, const struct spool_live *live, const struct operation *operation,
+                               struct spool_cell *cell, uint64_t bytes, uint64_t share, uint64_t window, uint64_t mpi_ticks)
+{
+    uint64_t computed = window > mpi_ticks ? window - mpi_ticks : 0;
+    cell->overlappable_ticks += share < computed ? share : computed;
+    if (operation->key.kind == SPOOL_SEND && span->completed == 1)
+        cell_add_send(cell, bytes, live->post_ticks + share, span->thread->at_once_ticks);
+}
+
+static inline ALWAYS_INLINE void summarize_request(const struct span *span, const struct spool_live *live, struct operation *operation,
+                                                   uint64_t bytes, uint64_t mpi_ticks)
+{
+    struct thread *t = span->thread;
     struct spool_tally *found = NULL;
-    struct spool_tally **last = live->thread == span->thread->number ? &operation->last_summary : &found;
+    struct spool_tally **last = live->thread == t->number ? &operation->last_summary : &found;
     struct spool_tally *tally =
-        tally_summary(span->thread, last, (enum call)operation->key.call, operation->key.path, bytes);
-    if (!tally) {
+        tally_again(t, last, (enum call)operation->key.call, operation->key.path, bytes, SPOOL_TALLY_SUMMARY);
+    if (UNLIKELY(!tally)) {
         record_lost();
         return;
     }
+    uint64_t share = share_of_call(span), window = span->begin - live->post_begin - live->post_ticks;
     tally->count++;
     tally->bytes += bytes;
     tally->inside_ticks += live->post_ticks;
-    tally->completion_ticks += (span->end - span->begin) / span->completed;
+    tally->completion_ticks += share;
     tally->mpi_ticks += mpi_ticks;
-    tally->window_ticks += span->begin - live->post_begin - live->post_ticks;
+    tally->window_ticks += window;
+    if (t->cells)
+        add_to_cell(span, live, operation, cell_of(tally), bytes, share, window, mpi_ticks);
 }
 
 /* Its messages count where they are matched: under the source and the tag that they came with. */
@@ -189,6 +213,32 @@ static __attribute__((noinline)) void complete_slowly(struct thread *t, struct s
         define_made_comm(t, live, operation);
 }
 
+/* Whether a status tells what that of the operation's last request told, as far as sums ask. */
+static inline int is_same_size(const struct operation *operation, const MPI_Status *status, enum spool_ended ended)
+{
+    const struct outcome_key *last = &operation->last_outcome.key;
+    if (UNLIKELY(last->ended != ended))
+        return 0;
+    return operation->told == TOLD_NOTHING ||
+           (operation->told == TOLD_RECEIVED && status && status_has_bytes(status, last->bytes));
+}
+
+/* What tests found before is kept nowhere, and so concerns nobody. */
+void record_completion_summed(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended)
+{
+    struct thread *t = span->thread;
+    struct operation *operation = (struct operation *)(uintptr_t)live->owner;
+    unsigned special = (live->flags & ~(unsigned)(SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_SEEN_COMPLETE)) | live->injection_arm;
+    int is_plain = live->thread == t->number && !special && !recorder_multiple && !t->ends_slowly;
+    if (UNLIKELY(!is_plain || !is_same_size(operation, status, ended))) {
+        record_completion_slowly(span, live, status, ended);
+        return;
+    }
+    if (live->peer_slot != UINT32_MAX)
+        add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
+    summarize_request(span, live, operation, operation->last_outcome.key.bytes, inside_while_live(span, live));
+}
+
 void record_completion_slowly(const struct span *span, struct spool_live *live, const MPI_Status *status,
                               enum spool_ended ended)
 {
@@ -198,6 +248,8 @@ void record_completion_slowly(const struct span *span, struct spool_live *live, 
     const struct outcome_key key = outcome_key_of(t, live, operation, status, ended);
     int has_row = !t->stream.full && !(live->injection_arm & SPOOL_LIVE_LEFT_OUT);
     uint32_t outcome = has_row ? outcome_of(t, own, &key) : 0;
+    if (own && t->stream.full)
+        operation->last_outcome.key = key; /* for the next one */
     if (live->peer_slot != UINT32_MAX)
         add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
     if (!outcome || !put_request(span, live, outcome))

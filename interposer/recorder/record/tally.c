@@ -2,14 +2,9 @@
 
 #include "../base/arena.h"
 #include "../base/intern.h"
+#include "cells.h"
 
 enum { TALLY_CHUNK_BYTES = SPOOL_CHUNK_ALIGN };
-
-struct tally_key {
-    uint32_t path;
-    uint16_t call;
-    uint8_t size_class, reason;
-};
 
 struct tally_entry {
     uint64_t hash;
@@ -50,13 +45,15 @@ static struct tally_entry *new_entry(struct thread *t, const struct tally_key *k
     tally->size_class = key->size_class;
     tally->reason = key->reason;
     tally->path = key->path;
-    __atomic_store_n(&tally->call_plus_1, (uint16_t)(key->call + 1), __ATOMIC_RELEASE);
+    __atomic_store_n(&tally->call_plus_1, key->call_plus_1, __ATOMIC_RELEASE);
     return entry;
 }
 
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason)
 {
-    struct tally_key key = {path, (uint16_t)call, (uint8_t)size_class_of(bytes), (uint8_t)reason};
+    struct tally_key key = {(uint16_t)(call + 1), (uint8_t)size_class_of(bytes), (uint8_t)reason, path};
+    if (t->cells)
+        return cells_find(t->cells, key);
     uint64_t hash = intern_hash(&key, sizeof key);
     void **slot = intern_find(&t->tallies, hash, &key, sizeof key);
     if (!slot)
@@ -70,9 +67,7 @@ struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, 
 
 void tally_unsuccessful_test(struct thread *t, enum call call, struct callsite *site, uint64_t ticks)
 {
-    struct spool_tally *tally = site->last_tally;
-    if (UNLIKELY(!tally || tally->call_plus_1 != call + 1))
-        tally = site->last_tally = tally_find(t, call, site->path, 0, SPOOL_TALLY_UNSUCCESSFUL_TEST);
+    struct spool_tally *tally = tally_again(t, &site->last_tally, call, site->path, 0, SPOOL_TALLY_UNSUCCESSFUL_TEST);
     if (UNLIKELY(!tally)) {
         __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
         return;

@@ -6,6 +6,8 @@
 #include "callsite.h"
 #include "thread.h"
 
+#include <string.h>
+
 int tally_init(struct thread *t);
 
 /* k for bytes in [2^(k-1), 2^k); 0: no bytes. */
@@ -25,14 +27,33 @@ struct spool_tally *tally_new_place(struct thread *t);
 
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
 
-/* The sums of what has no row. `last` remembers them for the next time; it belongs to the same thread and path. */
-static inline struct spool_tally *tally_summary(struct thread *t, struct spool_tally **last, enum call call, uint32_t path,
-                                                uint64_t bytes)
+/* What an entry is of: its first eight bytes, which are compared at once. */
+struct tally_key {
+    uint16_t call_plus_1;
+    uint8_t size_class, reason;
+    uint32_t path;
+};
+
+static inline uint64_t tally_word(struct tally_key key)
 {
-    struct spool_tally *tally = *last;
-    if (LIKELY(tally && tally->size_class == size_class_of(bytes) && tally->call_plus_1 == call + 1))
-        return tally;
-    return *last = tally_find(t, call, path, bytes, SPOOL_TALLY_SUMMARY);
+    return key.call_plus_1 | (uint64_t)key.size_class << 16 | (uint64_t)key.reason << 24 | (uint64_t)key.path << 32;
+}
+
+static inline int tally_is(const struct spool_tally *tally, uint64_t word)
+{
+    uint64_t own;
+    memcpy(&own, tally, sizeof own);
+    return own == word;
+}
+
+/* The same as tally_find. `last` remembers the entry for the next time; it belongs to the same thread. */
+static inline struct spool_tally *tally_again(struct thread *t, struct spool_tally **last, enum call call, uint32_t path,
+                                              uint64_t bytes, enum spool_tally_reason reason)
+{
+    uint64_t word = tally_word((struct tally_key){(uint16_t)(call + 1), (uint8_t)size_class_of(bytes), (uint8_t)reason, path});
+    if (LIKELY(*last && tally_is(*last, word)))
+        return *last;
+    return *last = tally_find(t, call, path, bytes, reason);
 }
 
 /* An unsuccessful test from `site`. */

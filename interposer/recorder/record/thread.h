@@ -21,6 +21,7 @@ struct profile;
 struct span;
 struct operation;
 struct callsite_cache;
+struct cells;
 struct comm;
 
 enum { ENDS_WITH_MORE = 1 /* meter, reach */, ENDS_WITH_SAMPLE = 2 };
@@ -70,6 +71,8 @@ struct thread {
     struct intern_table operations, outcomes, tallies;
     struct spool_chunk *tally_chunk;
     uint32_t tally_used;                   /* entries of tally_chunk */
+    struct cells *cells;                   /* sums of LAPSCOPE_RECORD=job, which has no others; NULL: tallies */
+    uint64_t at_once_ticks;                /* a send that takes less has not waited */
     struct {
         uint64_t key;
         unsigned generation;

@@ -218,7 +218,7 @@ static void collect_record(struct collection *c, const struct spool_view *view)
     }
 }
 
-static void set_clock(struct spool_definitions *definitions, const struct spool_file_header *header)
+uint64_t spool_ns_per_tick(const struct spool_file_header *header)
 {
     const struct spool_clock_pair *first = &header->first, *latest = &header->latest[header->latest_index & 1];
     double ticks_per_ns = header->nominal_ticks_per_ns;
@@ -227,8 +227,7 @@ static void set_clock(struct spool_definitions *definitions, const struct spool_
                        (double)((uint64_t)latest->monotonic_ns - (uint64_t)first->monotonic_ns);
     if (!(ticks_per_ns > 1e-2 && ticks_per_ns < 1e3)) /* NaN too */
         ticks_per_ns = 1;
-    definitions->first_ticks = first->ticks;
-    definitions->ns_per_tick = (uint64_t)(0x1p56 / ticks_per_ns);
+    return (uint64_t)(0x1p56 / ticks_per_ns);
 }
 
 static void collect_threads(struct collection *c)
@@ -264,7 +263,8 @@ int spool_definitions_collect(struct spool_definitions *definitions, struct spoo
                                               .outcomes.entry_bytes = sizeof(struct spool_outcome),
                                               .mark_names.entry_bytes = sizeof(struct mark_name_definition),
                                               .threads.entry_bytes = sizeof(struct thread_definition)};
-    set_clock(definitions, file->header);
+    definitions->first_ticks = file->header->first.ticks;
+    definitions->ns_per_tick = spool_ns_per_tick(file->header);
     collect_threads(&c);
     for (size_t i = 0; i < file->part_count; i++) {
         struct spool_cursor cursor = spool_records(&file->parts[i]);

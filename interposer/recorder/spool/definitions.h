@@ -103,6 +103,9 @@ int64_t spool_peer_world(const struct comm_definition *comm, int32_t peer);
 #define SPOOL_MOST ((uint64_t)1 << 48)
 #define SPOOL_MOST_BYTES (UINT64_MAX >> 2)
 
+/* In units of 2^-56, by the latest reading of both clocks. */
+uint64_t spool_ns_per_tick(const struct spool_file_header *header);
+
 /* A duration in nanoseconds. Exact to the clock's calibration: the product has 128 bits. No sane value reaches the
  * bounds (2.3 years); they keep sums of damaged ones from overflowing. */
 static inline int64_t spool_ns(const struct spool_definitions *definitions, uint64_t ticks)

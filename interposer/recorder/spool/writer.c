@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LARGEST_STREAM_CHUNK = 8 << 20 };
+enum { LARGEST_STREAM_CHUNK = 8 << 20, MEMORY_BEYOND_BYTES = 16 << 20 /* for what max_bytes does not bound */ };
 
 static struct {
     int fd;
@@ -27,6 +27,7 @@ static struct {
     ino_t inode;              /* put another under that number */
     struct spool_file_header *header;
     uint64_t end, max_bytes; /* of the file */
+    struct spool_memory memory; /* where it is memory alone: takes no more room than is written, and no disk; bytes 0: it is a file */
     uint64_t defined_bytes;   /* in definitions */
     uint64_t clock_refreshed; /* ticks */
     enum spool_full full;     /* why the last chunk was refused */
@@ -57,6 +58,8 @@ int spool_is_removed(void)
 static int reserve(uint64_t offset, uint64_t bytes)
 {
     struct stat facts;
+    if (spool.memory.bytes)
+        return offset + bytes <= spool.memory.bytes ? 0 : ENOSPC;
     if (!look_at_file(&facts))
         return EBADF;
     struct rlimit limit; /* growing a file past it raises SIGXFSZ */
@@ -97,18 +100,24 @@ static void fill_header(struct spool_file_header *header, const struct spool_ide
     memcpy(header->magic, SPOOL_MAGIC, sizeof header->magic);
 }
 
-/* The system call: glibc 2.17 has no function for it. */
-static int open_memory(void)
+int spool_memory_open(uint64_t bytes)
 {
-    return (int)syscall(SYS_memfd_create, "lapscope", 1u /* MFD_CLOEXEC */);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
+        errno = EFBIG; /* and no SIGXFSZ */
+        return -1;
+    }
+    int fd = (int)syscall(SYS_memfd_create, "lapscope", 1u /* MFD_CLOEXEC */); /* glibc 2.17 has no function for it */
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return descriptor_move(fd);
 }
 
-int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity)
+/* Maps the header of the file, or of the memory, under `fd`. */
+static int begin(int fd, uint64_t max_bytes, const struct spool_identity *identity)
 {
-    int fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : open_memory();
-    if (fd < 0)
-        return errno;
-    fd = descriptor_move(fd);
     struct stat facts;
     if (fstat(fd, &facts) == 0) {
         spool.device = facts.st_dev;
@@ -116,20 +125,46 @@ int spool_create(const char *path, uint64_t max_bytes, const struct spool_identi
     }
     spool.fd = fd;
     int error = reserve(0, SPOOL_HEADER_BYTES);
-    void *mapped = error ? MAP_FAILED : mmap(NULL, SPOOL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapped == MAP_FAILED) {
-        error = error ? error : errno;
-        if (path)
-            unlink(path);
-        close(fd);
-        spool.fd = -1;
-        return error;
-    }
+    void *mapped = error ? MAP_FAILED
+                         : mmap(NULL, SPOOL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)spool.memory.offset);
+    if (mapped == MAP_FAILED)
+        return error ? error : errno;
     spool.end = SPOOL_HEADER_BYTES;
     spool.max_bytes = max_bytes;
     spool.header = mapped;
     fill_header(spool.header, identity);
     return 0;
+}
+
+int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    fd = descriptor_move(fd);
+    int error = begin(fd, max_bytes, identity);
+    if (error) {
+        unlink(path);
+        close(fd);
+        spool.fd = -1;
+    }
+    return error;
+}
+
+int spool_create_in_memory(const struct spool_memory *given, uint64_t max_bytes, const struct spool_identity *identity)
+{
+    struct spool_memory own = {.bytes = max_bytes + MEMORY_BEYOND_BYTES};
+    if (!given)
+        own.fd = spool_memory_open(own.bytes);
+    spool.memory = given ? *given : own;
+    if (spool.memory.fd < 0)
+        return errno;
+    int error = begin(spool.memory.fd, max_bytes, identity);
+    if (error && !given)
+        close(own.fd);
+    if (error)
+        spool.fd = -1;
+    return error;
 }
 
 static void set_clock(struct spool_file_header *header)
@@ -165,7 +200,8 @@ static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
     if (exempt || spool.end + bytes <= spool.max_bytes) {
         int error = reserve(spool.end, bytes);
         spool.full = error == EFBIG ? SPOOL_FULL_FILE_SIZE : SPOOL_FULL_DISK;
-        void *mapped = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd, (off_t)spool.end);
+        void *mapped = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd,
+                                             (off_t)(spool.memory.offset + spool.end));
         if (mapped == MAP_FAILED) {
             if (spool_grown) /* else it is one of the first records, and whoever starts says that there are none */
                 log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",

@@ -19,9 +19,21 @@ struct spool_identity {
     uint64_t init_end;             /* ticks */
 };
 
-/* Creates `path` (it must not exist; NULL: memory without a name, that goes with the process) and maps its header. Returns 0, or an
- * errno value. */
+/* Creates `path` (it must not exist) and maps its header. Returns 0, or an errno value. */
 int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity);
+
+/* Memory that has a descriptor and no name. */
+struct spool_memory {
+    int fd;
+    uint64_t offset, bytes;        /* the part of it that is meant */
+};
+
+/* So many bytes, all zero, of which those that are written take room; goes with the last process that has it. A descriptor of ours, or
+ * -1 with errno. */
+int spool_memory_open(uint64_t bytes);
+
+/* The same as spool_create in memory: that which is given, or NULL: what goes with this process. */
+int spool_create_in_memory(const struct spool_memory *given, uint64_t max_bytes, const struct spool_identity *identity);
 /* The file's header while it is open, else NULL. */
 struct spool_file_header *spool_header(void);
 

@@ -22,6 +22,16 @@ static __attribute__((noinline)) void complete_persistent(const struct span *spa
 static inline ALWAYS_INLINE void end_taken(const struct span *span, const struct batch *batch, int at, struct spool_live *live,
                                            const MPI_Status *status, enum spool_ended ended)
 {
+<<<<<<< HEAD
+=======
+    struct spool_live *live;
+    if (UNLIKELY(batch->is_detached)) {
+        live = batch->detached[at];
+        batch->detached[at] = NULL;
+    } else {
+        live = take(batch->thread, batch->handles[at], variable_at(batch, at));
+    }
+>>>>>>> h4
     if (UNLIKELY(!live)) {
         if (!is_null_request(batch->handles[at]))
             record_unknown_completion();
@@ -94,10 +104,23 @@ static inline int is_over(const struct batch *batch, int at, const MPI_Status *s
     return is_nulled(batch, at) || (error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR != MPI_ERR_PENDING);
 }
 
+/* How many requests share the call's time has to be known before they are summed up. Each is looked up once: where all have ended,
+ * they are taken out of the index for that. */
+static void count_completed(struct span *span, struct batch *batch, int error)
+{
+    if (error == MPI_SUCCESS && !batch->is_detached)
+        batch_detach(batch);
+    span->completed = batch_known(batch);
+}
+
 void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
 {
-    if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED))
-        span->completed = batch_known(batch);
+    struct batch own;
+    if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED)) {
+        own = *batch;
+        count_completed(span, &own, error);
+        batch = &own;
+    }
     completing_call_done(span, span->completed != 0);
     if (LIKELY(error == MPI_SUCCESS)) {
         end_all(span, batch, ended);

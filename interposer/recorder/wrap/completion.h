@@ -26,7 +26,8 @@ struct batch {
     const MPI_Request *handles;    /* as they were before the call */
     const void *variables;         /* the application's array */
     void *statuses;                /* the application's, or our own; NULL where there are none */
-    struct spool_live **detached;  /* under MPI_THREAD_MULTIPLE, persistent ones only found: see request.h */
+    struct spool_live **detached;  /* valid with is_detached; persistent ones only found: see request.h */
+    int is_detached;               /* under MPI_THREAD_MULTIPLE before the call, of sums at its end */
 };
 
 static inline const void *variable_at(const struct batch *batch, int at)
@@ -58,6 +59,7 @@ static inline struct spool_live *take(struct thread *t, MPI_Request handle, cons
 
 static inline void batch_detach(struct batch *batch)
 {
+    batch->is_detached = 1;
     for (int i = 0; i < batch->count; i++)
         batch->detached[i] = take(batch->thread, batch->handles[i], variable_at(batch, i));
 }
@@ -110,7 +112,7 @@ static inline int batch_take_fortran(struct batch *batch, struct thread *t, MPI_
 static inline void batch_take_one(struct batch *batch, struct thread *t, const MPI_Request *copy, const void *variable,
                                   void *status, int fortran, struct spool_live **detached)
 {
-    *batch = (struct batch){t, 1, fortran, copy, variable, status, detached};
+    *batch = (struct batch){t, 1, fortran, copy, variable, status, detached, 0};
     if (recorder_multiple)
         batch_detach(batch);
 }
@@ -132,7 +134,7 @@ static inline ALWAYS_INLINE void batch_begin(struct span *span, const struct bat
 /* The active request at a place of the batch, or NULL. */
 static inline struct spool_live *batch_request(const struct batch *batch, int at)
 {
-    if (LIKELY(!recorder_multiple))
+    if (LIKELY(!batch->is_detached))
         return known_request(batch->thread, batch->handles[at], variable_at(batch, at));
     struct spool_live *live = batch->detached[at];
     return live && request_is_active(live) ? live : NULL;

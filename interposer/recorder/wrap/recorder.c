@@ -8,6 +8,7 @@
 #include "../base/own_stack.h"
 #include "../base/rundir.h"
 #include "../inject/inject.h"
+#include "../node/job_record.h"
 #include "../profile/profile.h"
 #include "../reach/reach.h"
 #include "../sends/sends.h"
@@ -32,6 +33,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { JOB_SPOOL_BYTES = 512 << 10 /* of LAPSCOPE_RECORD=job: its definitions may take a quarter */ };
+
 static struct rundir dir;
 static pid_t owner; /* a forked child must leave its parent's spool alone */
 static int all_ended; /* all sessions are over */
@@ -39,6 +42,7 @@ static int all_ended; /* all sessions are over */
 static void forget_in_child(void)
 {
     recorder_state = RECORDER_OFF;
+    job_record_forget();
 }
 
 /* Leaves word in the run directory of a spool that lies elsewhere: "host<TAB>path". */
@@ -63,16 +67,27 @@ static int open_memory(const struct spool_identity *identity)
     struct spool_identity named = *identity;
     named.world = dir.job.world;
     named.job = dir.job.identity;
-    int error = spool_create(NULL, (uint64_t)config.max_mb << 20, &named);
+    int error = spool_create_in_memory(NULL, (uint64_t)config.max_mb << 20, &named);
     if (error && log_first_on_node())
         log_line("nothing is injected: there is no memory to be had (%s)", strerror(error));
     return !error;
+}
+
+/* LAPSCOPE_RECORD=job: in memory that the ranks of the node share. */
+static int open_for_job(const struct spool_identity *identity)
+{
+    struct spool_identity named = *identity;
+    const struct spool_memory *room = job_record_begin(&named);
+    snprintf(dir.job.identity, sizeof dir.job.identity, "%s", room ? named.job : "");
+    return room && spool_create_in_memory(room, JOB_SPOOL_BYTES, &named) == 0;
 }
 
 static int open_spool(const struct spool_identity *identity)
 {
     if (config.record == CONFIG_RECORD_OFF)
         return open_memory(identity);
+    if (config.record == CONFIG_RECORD_JOB)
+        return open_for_job(identity);
     char trouble[RUNDIR_PATH_BYTES + 256] = "";
     int error = rundir_open(&dir, identity->rank, identity->world_size, trouble, sizeof trouble);
     if (error) { /* most often the same for all; the report counts the ranks that are missing */
@@ -98,6 +113,11 @@ static int open_spool(const struct spool_identity *identity)
     return !error;
 }
 
+static int has_run_directory(void)
+{
+    return config.record == CONFIG_RECORD_SUMS || config.record == CONFIG_RECORD_ON;
+}
+
 static void watch_for_hangs(void)
 {
     const struct spool_file_header *header = spool_header();
@@ -105,7 +125,7 @@ static void watch_for_hangs(void)
                                  .rank = header->rank,
                                  .host = header->host,
                                  .limit_ns = (uint64_t)config.watchdog * 1000000000u};
-    int error = config.watchdog && config.record != CONFIG_RECORD_OFF ? watchdog_start(&post) : 0;
+    int error = config.watchdog && has_run_directory() ? watchdog_start(&post) : 0;
     if (error && log_first_on_node())
         log_line("rank %d: LAPSCOPE_WATCHDOG does nothing, as there is no thread to be had (%s)", header->rank, strerror(error));
 }
@@ -122,10 +142,13 @@ static void write_facts(struct thread *t)
         nap_start();
         return;
     }
-    if (config.record == CONFIG_RECORD_SUMS)
+    if (config.record != CONFIG_RECORD_ON)
         spool_header()->summarized = SPOOL_FULL_ASKED;
     facts_write(t, &dir.job);
-    point_to_spool();
+    if (config.record == CONFIG_RECORD_JOB)
+        job_record_start();
+    else
+        point_to_spool();
     spool_refresh_clock();
 }
 
@@ -150,7 +173,8 @@ static void start(struct spool_clock_pair began, int64_t began_unix_ns, const st
     stamps_are_plain = clock_is_tsc && !meters_wanted();
     struct thread *t = record_init_world(identity.world_size) ? thread_first_call() : NULL;
     if (!t) {
-        log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
+        if (config.record != CONFIG_RECORD_JOB)
+            log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
         if (*dir.spool)
             unlink(dir.spool);
         return;
@@ -179,6 +203,8 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const 
 static const char *run_directory(int is_needed)
 {
     char trouble[RUNDIR_PATH_BYTES + 256] = "";
+    if (config.record == CONFIG_RECORD_JOB)
+        return NULL; /* it stands in the record */
     if (config.record != CONFIG_RECORD_OFF || *dir.path)
         return dir.path;
     if (!is_needed && !*config.dir)
@@ -257,7 +283,9 @@ static void convert(void)
     char error[2 * RUNDIR_PATH_BYTES + 256] = "";
     struct store_result result;
     const struct spool_file_header *header = spool_header();
-    if (config.record == CONFIG_RECORD_OFF)
+    if (config.record == CONFIG_RECORD_JOB)
+        job_record_end();
+    if (!has_run_directory())
         return;
     if (!config.convert) {
         leave_spool(header);

@@ -1,7 +1,9 @@
 //! What values a column may have, as schema/tables.def says for every table: of this are made the check of a file that is
 //! opened, and that of the rows that `lapscope export sqlite` copies. Rows of the big tables are checked by their types as they are read (`check`).
 
-use crate::model::bounds::{LATEST_EPOCH_NS, LONGEST_NS, MOST, MOST_BYTES, MOST_ROWS};
+use crate::model::bounds::{
+    LATEST_EPOCH_NS, LONGEST_NS, LONGEST_TOTAL_NS, MOST, MOST_BYTES, MOST_ROWS,
+};
 
 /// What a column may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +12,8 @@ pub enum Rule {
     Time,
     /// A sum of differences of times: they may be negative.
     TimeSum,
+    /// Times of many ranks together.
+    Total,
     /// A moment since 1970, or since a host was started.
     Epoch,
     /// Calls, requests, tests.
@@ -40,7 +44,7 @@ pub enum Rule {
 
 use Rule::{
     Bytes, Count, Epoch, Flag, Integer, Key, Level, Number, Ordinal, Rank, Row, SizeClass, Text,
-    Time, TimeSum, Word,
+    Time, TimeSum, Total, Word,
 };
 
 /// A column: its name, with `?` behind it where NULL is a value, and what it may hold.
@@ -54,6 +58,7 @@ impl Rule {
         match self {
             Time => Some((0, LONGEST_NS)),
             TimeSum => Some((-LONGEST_NS, LONGEST_NS)),
+            Total => Some((0, LONGEST_TOTAL_NS)),
             Epoch => Some((0, LATEST_EPOCH_NS)),
             Count => Some((0, MOST)),
             Bytes => Some((0, MOST_BYTES)),
@@ -65,6 +70,29 @@ impl Rule {
             Key => Some((0, MOST_ROWS)),
             Integer => Some((i64::MIN, i64::MAX)),
             Text | Word(_) | Row(_) | Rank => None,
+        }
+    }
+
+    /// What a value that breaks it is told, for people.
+    pub fn expected(self) -> String {
+        match self {
+            Time => "a time from 0 to 2^56 ns, 2 years, is expected".to_owned(),
+            TimeSum => "a sum of times up to 2^56 ns, 2 years, is expected".to_owned(),
+            Total => "a sum of times from 0 to 2^60 ns is expected".to_owned(),
+            Epoch => "a moment up to the year 2190 is expected".to_owned(),
+            Count => format!("a number from 0 to {MOST} is expected"),
+            Bytes => format!("a number from 0 to {MOST_BYTES} is expected"),
+            Number => "a number from 0 to 2147483647 is expected".to_owned(),
+            Ordinal => "a number from 1 to 2147483647 is expected".to_owned(),
+            SizeClass => "a number from 0 to 64 is expected".to_owned(),
+            Level => "a number of 32 bits is expected".to_owned(),
+            Flag => "0 or 1 is expected".to_owned(),
+            Key => format!("a number from 0 to {MOST_ROWS} is expected"),
+            Integer => "a whole number is expected".to_owned(),
+            Text => "text is expected".to_owned(),
+            Word(words) => format!("one of {} is expected", words.join(", ")),
+            Row(of) => format!("there is no such row in {of}"),
+            Rank => "there is no such rank in the file".to_owned(),
         }
     }
 
@@ -112,23 +140,5 @@ pub fn describe(table: &str, column: &str) -> String {
     let rule = columns.and_then(|(_, columns)| {
         columns.iter().find(|(name, _)| name.trim_end_matches('?') == column)
     });
-    match rule.map(|(_, rule)| *rule) {
-        Some(Time) => "a time from 0 to 2^56 ns, 2 years, is expected".to_owned(),
-        Some(TimeSum) => "a sum of times up to 2^56 ns, 2 years, is expected".to_owned(),
-        Some(Epoch) => "a moment up to the year 2190 is expected".to_owned(),
-        Some(Count) => format!("a number from 0 to {MOST} is expected"),
-        Some(Bytes) => format!("a number from 0 to {MOST_BYTES} is expected"),
-        Some(Number) => "a number from 0 to 2147483647 is expected".to_owned(),
-        Some(Ordinal) => "a number from 1 to 2147483647 is expected".to_owned(),
-        Some(SizeClass) => "a number from 0 to 64 is expected".to_owned(),
-        Some(Level) => "a number of 32 bits is expected".to_owned(),
-        Some(Flag) => "0 or 1 is expected".to_owned(),
-        Some(Key) => format!("a number from 0 to {MOST_ROWS} is expected"),
-        Some(Integer) => "a whole number is expected".to_owned(),
-        Some(Text) => "text is expected".to_owned(),
-        Some(Word(words)) => format!("one of {} is expected", words.join(", ")),
-        Some(Row(of)) => format!("there is no such row in {of}"),
-        Some(Rank) => "there is no such rank in the file".to_owned(),
-        None => "it cannot be".to_owned(),
-    }
+    rule.map_or_else(|| "it cannot be".to_owned(), |(_, rule)| rule.expected())
 }

@@ -4,6 +4,8 @@
 /// together. A moment, the duration of what began then, and the difference of two hosts' clocks add up to less than an i64
 /// holds, and so do the calls of a hundred such ranks.
 pub const LONGEST_NS: i64 = 1 << 56;
+/// The longest time that many ranks may have taken together.
+pub const LONGEST_TOTAL_NS: i64 = 1 << 60;
 /// The latest moment since 1970 that is believed, in nanoseconds.
 pub const LATEST_EPOCH_NS: i64 = 7_000_000_000_000_000_000;
 /// The most calls, requests or tests that a row may hold: 10 years of one a microsecond.

@@ -154,7 +154,7 @@ impl JobOutcome {
             self.calls,
             self.lost,
             self.summarized.map_or_else(String::new, |full| match full {
-                Full::Asked => format!("; {}", full.sentence()),
+                Full::Asked | Full::JobRecord => format!("; {}", full.sentence()),
                 _ => format!("; {}, the rest is summaries", full.sentence()),
             })
         )];

@@ -201,7 +201,9 @@ mod tests {
         let mut reduce = frame("MPI_Reduce", 1);
         (reduce.module, reduce.file) = (Some("/usr/lib/libmpi.so.40".to_owned()), None);
         let frames = vec![frame("combine", 7), reduce, frame("step", 40), frame("main", 50)];
-        RankStack { within: Some("MPI_Reduce".to_owned()), by_signal, ..rank(3, "a", None, frames) }
+        let mut rank = rank(3, "a", None, frames);
+        (rank.at.within, rank.at.by_signal) = (Some("MPI_Reduce".to_owned()), by_signal);
+        rank
     }
 
     #[test]
@@ -228,9 +230,15 @@ mod tests {
         let frames = vec![frame("log", 3), frame("MPI_Allreduce", 5), frame("step", 40)];
         let mut rank = rank(0, "a", Some("MPI_Barrier"), frames);
         (rank.at.wrapper_frames, rank.at.called_as) = (2, Some("MPI_Allreduce".to_owned()));
-        assert_eq!(rank.place(), "in MPI_Barrier, called through MPI_Allreduce of app at step x.c:40");
+        assert_eq!(
+            rank.place(),
+            "in MPI_Barrier, called through MPI_Allreduce of app at step x.c:40"
+        );
         rank.at.called_as = None;
-        assert_eq!(rank.place(), "in MPI_Barrier, called through MPI_Barrier of app at step x.c:40");
+        assert_eq!(
+            rank.place(),
+            "in MPI_Barrier, called through MPI_Barrier of app at step x.c:40"
+        );
     }
 
     #[test]

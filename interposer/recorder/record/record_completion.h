@@ -103,20 +103,13 @@ void record_completion_summed(const struct span *span, struct spool_live *live, 
 static inline ALWAYS_INLINE void record_completion(const struct span *span, struct spool_live *live,
                                                    const MPI_Status *status, enum spool_ended ended)
 {
-<<<<<<< HEAD
-    struct ending ending = ending_of(span, ended);
-    const uint32_t persistent = request_origin(0, SPOOL_LIVE_PERSISTENT, 0);
-    if (UNLIKELY((request_origin_of(live) & ~persistent) != ending.origin || !put_plainly(&ending, live, status)))
-=======
-    struct thread *t = span->thread;
-    const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
-    if (UNLIKELY(t->stream.full)) {
+    if (UNLIKELY(span->thread->stream.full)) {
         record_completion_summed(span, live, status, ended);
         return;
     }
-    uint32_t outcome = LIKELY(completion_is_plain(t, live)) ? same_outcome(operation, status, ended) : 0;
-    if (UNLIKELY(!outcome || !spool_stream_room(&t->stream, t->record_room, 0))) {
->>>>>>> h4
+    struct ending ending = ending_of(span, ended);
+    const uint32_t persistent = request_origin(0, SPOOL_LIVE_PERSISTENT, 0);
+    if (UNLIKELY((request_origin_of(live) & ~persistent) != ending.origin || !put_plainly(&ending, live, status)))
         record_completion_slowly(span, live, status, ended);
 }
 

@@ -22,16 +22,6 @@ static __attribute__((noinline)) void complete_persistent(const struct span *spa
 static inline ALWAYS_INLINE void end_taken(const struct span *span, const struct batch *batch, int at, struct spool_live *live,
                                            const MPI_Status *status, enum spool_ended ended)
 {
-<<<<<<< HEAD
-=======
-    struct spool_live *live;
-    if (UNLIKELY(batch->is_detached)) {
-        live = batch->detached[at];
-        batch->detached[at] = NULL;
-    } else {
-        live = take(batch->thread, batch->handles[at], variable_at(batch, at));
-    }
->>>>>>> h4
     if (UNLIKELY(!live)) {
         if (!is_null_request(batch->handles[at]))
             record_unknown_completion();
@@ -46,7 +36,7 @@ static inline ALWAYS_INLINE void end_taken(const struct span *span, const struct
 void complete_at(const struct span *span, const struct batch *batch, int at, const MPI_Status *status, enum spool_ended ended)
 {
     struct spool_live *live;
-    if (UNLIKELY(recorder_multiple)) {
+    if (UNLIKELY(batch->is_detached)) {
         live = batch->detached[at];
         batch->detached[at] = NULL;
     } else {
@@ -65,7 +55,7 @@ static void end_all(const struct span *span, const struct batch *batch, enum spo
         MPI_Status copy;
         const MPI_Status *status = status_at(&own, i, &copy);
         struct spool_live *live = NULL;
-        if (LIKELY(has_room(&ending)))
+        if (LIKELY(has_room(&ending) && !own.is_detached))
             live = request_take_plain(&t->index, request_key(own.handles[i]), variable_at(&own, i), ending.origin);
         if (LIKELY(live && put_plainly(&ending, live, status))) {
             request_release_own(t, live);

@@ -77,7 +77,7 @@ struct spool_chunk {                  /* 64 bytes, at the start of each chunk */
     uint16_t thread;                  /* thread.number */
     uint64_t bytes;                   /* of the chunk, this header included */
     uint64_t used;                    /* STREAM: bytes of whole records behind this header */
-    uint64_t base;                    /* STREAM: ticks from which the first CALL's begin is counted */
+    uint64_t base;                    /* STREAM: ticks from which the first CALL's begin is counted; CELLS: see there */
     uint64_t has_state;               /* LIVE: 1 in a thread's first, which starts with struct spool_thread_state */
     uint64_t reserved[3];
 };
@@ -320,7 +320,8 @@ struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECT
 
 /* --- CELLS: chunk header, then entries, of which those without call_plus_1 are not in use --------------------------
  * The sums of LAPSCOPE_RECORD=job, in a table of fixed size, of spools that are memory alone. Where it is full the lightest
- * entries are folded into one of their function, with SPOOL_CELL_REST for a size class and no path. */
+ * entries are folded into one of their function, with SPOOL_CELL_REST for a size class and no path; the time of the heaviest that ever
+ * was stands in the chunk's base. */
 struct spool_cell {                    /* 128 bytes */
     struct spool_tally sums;
     uint64_t overlappable_ticks;       /* requests: of each at most its share of the call that ended it, and at most what was computed in its window */
@@ -331,9 +332,6 @@ struct spool_cell {                    /* 128 bytes */
 };
 
 #define SPOOL_CELL_REST 255
-
-/* In the chunk's header: reserved[0] is odd while entries are being folded, reserved[1] is the time of the heaviest that was, in
- * ticks. */
 
 #define SPOOL_SAMPLE_POSTS 8
 

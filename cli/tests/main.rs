@@ -19,6 +19,7 @@ mod hostile;
 mod html;
 mod html_compare;
 mod injection;
+mod job_record;
 mod jobs;
 mod kinds;
 mod many_ranks;

@@ -29,6 +29,7 @@ mod hang;
 mod hermetic;
 mod inject;
 mod install;
+mod job_record;
 mod layers;
 mod left_over;
 mod limits;

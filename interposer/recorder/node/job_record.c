@@ -23,7 +23,7 @@
 
 enum { MOST_RECORDS = 100 /* of one job on one node */, DIRECTORY_BYTES = 3900, PATH_BYTES = 4352, STACK_BYTES = 256 << 10 };
 
-static const uint64_t FIRST_WRITE_NS = 2000000000, LONGEST_SLEEP_NS = 10000000000;
+static const uint64_t FIRST_WRITE_NS = 500000000, LONGEST_SLEEP_NS = 10000000000;
 
 static struct {
     struct job_page_facts facts;

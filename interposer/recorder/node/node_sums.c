@@ -53,9 +53,9 @@ void node_sums_destroy(struct node_sums *sums, unsigned ranks)
 }
 
 /* As CallName::category of crates/data says. */
-static enum node_time time_of(const struct call_facts *call, const char *name)
+static enum node_time time_of(const struct call_facts *call)
 {
-    int is = strcmp(call->role, "BLOCK") == 0;
+    int blocks = strcmp(call->role, "BLOCK") == 0;
     if (strcmp(call->role, "POST") == 0)
         return NODE_POSTING;
     if (strcmp(call->role, "COMPLETE") == 0)
@@ -66,9 +66,9 @@ static enum node_time time_of(const struct call_facts *call, const char *name)
         return NODE_RMA;
     if (strcmp(call->family, "FILE") == 0)
         return NODE_IO;
-    if (is && (strcmp(call->family, "COLLECTIVE") == 0 || strcmp(call->family, "NEIGHBORHOOD") == 0))
+    if (blocks && (strcmp(call->family, "COLLECTIVE") == 0 || strcmp(call->family, "NEIGHBORHOOD") == 0))
         return NODE_COLLECTIVE;
-    if ((is || strcmp(call->role, "PROBE") == 0) && strcmp(call->family, "POINT_TO_POINT") == 0)
+    if ((blocks || strcmp(call->role, "PROBE") == 0) && strcmp(call->family, "POINT_TO_POINT") == 0)
         return NODE_BLOCKING;
     static const char *const together[] = {"MPI_Comm_dup", "MPI_Comm_idup", "MPI_Comm_split", "MPI_Cart_", "MPI_Graph_create",
                                            "MPI_Dist_graph_create"};
@@ -77,14 +77,13 @@ static enum node_time time_of(const struct call_facts *call, const char *name)
     for (size_t i = 0; i < sizeof together / sizeof together[0]; i++)
         if (strncmp(call->blocking, together[i], strlen(together[i])) == 0)
             return NODE_COLLECTIVE;
-    (void)name;
     return strcmp(call->blocking, "MPI_Comm_create") == 0 || strcmp(call->blocking, "MPI_Intercomm_merge") == 0 ? NODE_COLLECTIVE
                                                                                                           : NODE_OTHER;
 }
 
 enum node_time node_time_of(unsigned call)
 {
-    return call < CALL_COUNT ? time_of(&call_facts[call], call_names[call]) : NODE_TIMES;
+    return call < CALL_COUNT ? time_of(&call_facts[call]) : NODE_TIMES;
 }
 
 /* --- call paths --------------------------------------------------------------------------------------------------- */
@@ -261,7 +260,7 @@ static void read_cell(struct reading *r, const struct spool_cell *at)
 static void read_cells(struct reading *r, const struct spool_chunk *chunk)
 {
     const struct spool_cell *cells = (const struct spool_cell *)(chunk + 1);
-    r->bounds_ns = (uint64_t)rank_view_ns(r->view, chunk->reserved[1]);
+    r->bounds_ns = (uint64_t)rank_view_ns(r->view, chunk->base);
     r->sums->bounds_ns += r->bounds_ns;
     for (size_t i = 0; i < rank_view_entries(chunk, sizeof *cells); i++)
         read_cell(r, &cells[i]);
@@ -471,10 +470,10 @@ static struct node_site *rest_site(struct node_sums *sums, unsigned count, const
 void node_sums_keep(struct node_sums *sums, unsigned sites)
 {
     sort_sites(sums->sites, sums->site_count);
-    unsigned kept = 0, own = 0;
-    while (own < sums->site_count && is_rest(&sums->sites[own]))
-        own++;
-    kept = sites > own ? sites : own;
+    unsigned kept = 0;
+    while (kept < sums->site_count && is_rest(&sums->sites[kept]))
+        kept++;
+    kept = sites > kept ? sites : kept;
     for (unsigned i = kept; i < sums->site_count; i++) {
         struct node_site *site = &sums->sites[i], *into = rest_site(sums, kept, &site->cell);
         struct spool_cell cell = rest_of(&site->cell);
@@ -483,10 +482,9 @@ void node_sums_keep(struct node_sums *sums, unsigned sites)
             into->processes = into->processes > site->processes ? into->processes : site->processes;
             continue;
         }
-        struct node_site fresh = *site; /* the first of its function stays, as that of the function */
-        fresh.cell = cell;
-        sums->sites[i] = sums->sites[kept];
-        sums->sites[kept++] = fresh;
+        struct node_site own_site = *site; /* the first of its function stays, as that of the function */
+        own_site.cell = cell;
+        sums->sites[kept++] = own_site;
     }
     sums->site_count = kept < sums->site_count ? kept : sums->site_count;
 }

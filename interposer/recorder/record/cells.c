@@ -93,8 +93,8 @@ static void fold(struct cells *cells, unsigned at)
     uint64_t weight = weight_of(cell);
     struct tally_key rest = {cell->sums.call_plus_1, SPOOL_CELL_REST, cell->sums.reason, 0};
     unsigned into = place_of(cells, tally_word(rest));
-    if (weight > cells->chunk->reserved[1])
-        cells->chunk->reserved[1] = weight;
+    if (weight > cells->chunk->base)
+        cells->chunk->base = weight;
     unlink_cell(cells, at);
     cell->error_ticks = 0;
     if (into == NONE) {
@@ -121,7 +121,6 @@ static void fold_lighter_half(struct cells *cells)
     while (below + counts[limit] <= entries / 2)
         below += counts[limit++];
     unsigned of_limit = entries / 2 - below; /* so many of that weight class go as well */
-    __atomic_store_n(&cells->chunk->reserved[0], cells->chunk->reserved[0] + 1, __ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < CELLS; i++) {
         if (is_rest(&cells->entries[i]))
             continue;
@@ -129,7 +128,6 @@ static void fold_lighter_half(struct cells *cells)
         if (weight < limit || (weight == limit && of_limit && of_limit--))
             fold(cells, i);
     }
-    __atomic_store_n(&cells->chunk->reserved[0], cells->chunk->reserved[0] + 1, __ATOMIC_SEQ_CST);
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------------ */
@@ -152,7 +150,7 @@ struct spool_tally *cells_find(struct cells *cells, struct tally_key key)
         return &cells->entries[at].sums;
     at = free_place(cells);
     struct spool_cell *cell = &cells->entries[at];
-    cell->error_ticks = cells->chunk->reserved[1];
+    cell->error_ticks = cells->chunk->base;
     cell->sums.size_class = key.size_class;
     cell->sums.reason = key.reason;
     cell->sums.path = key.path;

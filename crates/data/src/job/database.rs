@@ -425,12 +425,15 @@ impl Budgets {
         };
         let most = ranks.iter().position(|rank| rank.world_rank == site.most_world_rank);
         let alone = site.processes == 1;
-        let total = site.inside.0 + site.exposed.0;
-        let of_most = |part: i64| most.map(|rank| (rank, scaled(part, site.most.0, total)));
-        let inside = self.inside[kind].share(site.inside.0, of_most(site.inside.0), alone);
+        // the most of a request's site is of its posts and of what was exposed together
+        let own = |part: i64| most.map(|rank| (rank, part.max(0)));
+        let of_inside = if site.exposed.0 == 0 { own(site.most.0) } else { None };
+        let of_inside = if alone { own(site.inside.0) } else { of_inside };
+        let inside = self.inside[kind].share(site.inside.0, of_inside, alone);
+        let posted = most.map_or(0, |rank| inside[rank]);
         let exposed = match site.exposed.0 {
             0 => vec![0; ranks.len()],
-            exposed => self.exposed.share(exposed, of_most(exposed), alone),
+            exposed => self.exposed.share(exposed, own(site.most.0 - posted), alone),
         };
         let like_time = |all: i64| divided(all, &inside);
         let (count, bytes) = (like_time(site.count as i64), like_time(site.bytes.0 as i64));
@@ -445,13 +448,5 @@ impl Budgets {
                 window: window[rank],
             })
             .collect()
-    }
-}
-
-/// `part` times `share` of `total`.
-fn scaled(part: i64, share: i64, total: i64) -> i64 {
-    match total {
-        0 => 0,
-        _ => (i128::from(part) * i128::from(share) / i128::from(total)) as i64,
     }
 }

@@ -1,6 +1,6 @@
 //! The times of a site, which a record has of a node, shared out over the node's ranks. The record says which rank had the most and how
 //! much; what is left over goes to the others in proportion to their times in such calls, as far as those are not used up. So sites of
-//! one rank or two come out as they were, and the times of each rank by kind of call add up to what the record has of it.
+//! one rank or two come out as they were, their posts apart, and the times of each rank by kind of call add up to what the record has of it.
 
 /// What is still to be shared out of a kind of time, by rank.
 #[derive(Debug, Clone)]

@@ -292,7 +292,7 @@ fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
                 mean.time(*exposed_ns),
                 count(*completing_calls)
             );
-            let of = if *in_detail { "" } else { " of the requests recorded in detail" };
+            let of = if *in_detail { "" } else { ", as far as sums tell" };
             text += &match possible_overlap_ns.0 {
                 0 => format!("No computation lay between post and completion{of}: overlap was not possible."),
                 _ => format!(

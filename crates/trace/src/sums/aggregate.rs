@@ -191,6 +191,11 @@ fn run_span(info: &RankInfo) -> (Nanos, Option<Nanos>) {
     (info.init_end, (info.ended == Ended::Finalize).then_some(info.end))
 }
 
+/// Of requests that have no rows the sums bound it: no more than what was exposed, nor than what their windows hold of computation.
+fn possible_overlap(tally: &TallyRow) -> Nanos {
+    Nanos(tally.completion.min(tally.window - tally.mpi).0.max(0))
+}
+
 /// A call that starts or ends MPI is not: its time is not part of the run time.
 fn is_in_span((begin, end): (Nanos, Option<Nanos>), moment: Nanos) -> bool {
     moment >= begin && end.map_or(true, |end| moment < end)
@@ -261,8 +266,12 @@ impl RowSink for Aggregator<'_> {
         let Some(site) = self.of_file.site(tally.call_id, tally.call_path_id) else { return };
         let call = self.of_file.places().call(site);
         let is_post = call.category() == Category::Posting;
+        let rank = self.rank_index(tally.rank);
+        if is_post && !tally.is_unsuccessful {
+            self.possible_overlap[rank as usize] += possible_overlap(tally);
+        }
         let cell = self.cell_index(CellKey {
-            rank: self.rank_index(tally.rank),
+            rank,
             site,
             kind: call.kind,
             size_class: tally.size_class,

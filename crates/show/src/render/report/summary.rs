@@ -58,6 +58,9 @@ fn gains(report: &Report) -> Vec<(&'static str, String)> {
         return lines;
     }
     lines.extend(report.summary.in_detail_share.map(|share| ("In detail", in_detail(share))));
+    if report.summary.in_detail_share == Some(0.0) {
+        return lines;
+    }
     lines.push(("Overlappable", overlappable(report)));
     lines.extend(why(report).map(|why| ("Why exposed", why)));
     let first = report.summary.first.map(|first| &report.advice[first]);
@@ -196,6 +199,11 @@ pub fn beyond_all(threaded_ranks: u64) -> Option<String> {
 
 /// The sentence on a run that was too long to record each call of it.
 fn in_detail(share: f64) -> String {
+    if share == 0.0 {
+        let text = "Nothing: sums alone were kept. Why communication is exposed, what of it could be overlapped and what to change is not \
+                    known; lapscope run -- <launch line> records it.";
+        return text.to_owned();
+    }
     format!(
         "What follows is of {} of that time, which has single records: of the rest sums alone were kept, and the run is not \
          replayed.",

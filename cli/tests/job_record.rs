@@ -1,0 +1,84 @@
+//! Records of jobs (`LAPSCOPE_RECORD=job`) are read as runs are.
+
+use std::fs;
+use std::path::Path;
+
+use crate::fixture::{json, lapscope, text, READING};
+use lapscope_fixture::records;
+use serde_json::json;
+
+const NAME: &str = "job-12345678-node1.lapscope-job";
+
+fn run() -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(place.path().join(NAME), records::halo().text()).expect("a file");
+    place
+}
+
+fn report(place: &Path, named: &str) -> serde_json::Value {
+    json(place, &["report", named])
+}
+
+/// Ranks waited 2 and 3 s of 10.
+#[test]
+fn a_record_has_a_report() {
+    let place = run();
+    for named in [NAME, "."] {
+        let report = report(place.path(), named);
+        assert_eq!(report["totals"]["exposed_ns"], json!(5_000_000_000i64));
+        assert_eq!(report["totals"]["requests"], json!(4000));
+        let ranks = report["ranks"].as_array().expect("ranks");
+        let exposed: Vec<_> = ranks.iter().map(|rank| &rank["exposed_ns"]).collect();
+        assert_eq!(exposed, [&json!(2_000_000_000i64), &json!(3_000_000_000i64)]);
+        let problems = report["problems"].to_string();
+        assert!(problems.contains("LAPSCOPE_RECORD=job") && problems.contains("at most 2.50 s"));
+    }
+    let said = text(&lapscope(place.path(), &["report", NAME]).stdout);
+    for word in ["25.1 % of the run time", "sums alone were kept", "MPI_Isend", "is not known"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(!said.contains("Nothing as it stands"), "{said}");
+}
+
+/// Every command that reads a run answers, or says why it cannot.
+#[test]
+fn all_commands_read_it() {
+    let place = run();
+    for command in READING {
+        let command: Vec<&str> =
+            command.iter().map(|word| if *word == "." { NAME } else { word }).collect();
+        let output = lapscope(place.path(), &command);
+        let said = text(&output.stderr);
+        assert!(output.status.code().is_some_and(|code| code < 3), "{command:?}: {said}");
+        assert!(
+            !said.contains("panicked") && !said.contains("lapscope-copies"),
+            "{command:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_gate_holds_it_against_limits() {
+    let place = run();
+    for (limit, code) in [("exposed=26%", 0), ("exposed=25%", 1)] {
+        let output = lapscope(place.path(), &["check", NAME, "--max", limit]);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn what_is_no_record_is_named() {
+    let place = run();
+    let whole = records::halo().text();
+    for (broken, why) in [
+        (whole.replace("summary", "other"), "column reason"),
+        (whole.replace("[end]\n", ""), "cut short"),
+        (whole.replace("record 1\n", "record 9\n"), "another version"),
+        (String::new(), "is not the record of a job"),
+    ] {
+        fs::write(place.path().join(NAME), broken).expect("a file");
+        let output = lapscope(place.path(), &["report", NAME]);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(why) && said.contains(NAME), "{said}");
+    }
+}

@@ -14,7 +14,7 @@ pub struct JobFilter {
     pub executable: Option<String>,
     /// A part of its name and version.
     pub mpi: Option<String>,
-    /// The job's identity, or what the batch system calls it.
+    /// What the batch system calls it, its identity, or the first 16 letters of that.
     pub job: Option<String>,
     pub least_nodes: Option<i64>,
     pub most_nodes: Option<i64>,
@@ -32,7 +32,7 @@ impl JobFilter {
             ("user = ?", number(self.user)),
             ("instr(executable, ?) > 0", text(&self.executable)),
             ("instr(lower(mpi), lower(?)) > 0", text(&self.mpi)),
-            ("? IN (job, batch_job)", text(&self.job)),
+            ("? IN (batch_job, job, substr(job, 1, 16))", text(&self.job)),
             ("nodes >= ?", number(self.least_nodes)),
             ("nodes <= ?", number(self.most_nodes)),
             ("began_unix_ns >= ?", number(self.since_unix_ns)),

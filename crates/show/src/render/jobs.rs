@@ -180,7 +180,8 @@ fn lines(jobs: &[JobLine], style: Style) -> Table {
 pub fn cells(line: &JobLine) -> [String; 10] {
     let job = &line.job;
     let given = job.given_nodes.filter(|given| *given > job.nodes);
-    let name = job.batch_job.as_ref().unwrap_or(&job.job);
+    let identity = || job.job.chars().take(16).collect();
+    let name = job.batch_job.clone().unwrap_or_else(identity);
     let killed = if job.killed_ranks > 0 { " (killed)" } else { "" };
     let open = if job.is_over == 0 { "+" } else { "" };
     [

@@ -94,7 +94,7 @@ static inline int is_over(const struct batch *batch, int at, const MPI_Status *s
     return is_nulled(batch, at) || (error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR != MPI_ERR_PENDING);
 }
 
-static inline ALWAYS_INLINE void end_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
+static void record_and_end(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
 {
     completing_call_done(span, span->completed != 0);
     if (LIKELY(error == MPI_SUCCESS)) {
@@ -120,7 +120,7 @@ static __attribute__((noinline)) void complete_all_counted(struct span *span, co
     else
         span->completed = batch_known(&own);
     span->share = span->completed ? (span->end - span->begin) / span->completed : 0;
-    end_all(span, &own, error, ended);
+    record_and_end(span, &own, error, ended);
 }
 
 void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
@@ -128,7 +128,7 @@ void complete_all(struct span *span, const struct batch *batch, int error, enum 
     if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED))
         complete_all_counted(span, batch, error, ended);
     else
-        end_all(span, batch, error, ended);
+        record_and_end(span, batch, error, ended);
 }
 
 /* Whether indices that a call reports are counted from `base`: they are places of requests, and every request that has

@@ -109,10 +109,8 @@ pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
     }
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_by_key(|&((call, frame), (exposed, _))| (std::cmp::Reverse(exposed), call, frame));
-    let row = |(place, ((call, frame), (exposed, overlappable))): (
-        usize,
-        ((&str, Frame), (Nanos, Nanos)),
-    )| {
+    type Found<'a> = ((&'a str, Frame), (Nanos, Nanos));
+    let row = |(place, ((call, frame), (exposed, overlappable))): (usize, Found<'_>)| {
         let module = &modules[frame.module.unwrap_or_default() as usize];
         ListedSite {
             user: node.user,

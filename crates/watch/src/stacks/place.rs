@@ -377,8 +377,9 @@ pub(super) fn sentence(ranks: &[RankStack], ended: &[Rank]) -> String {
         let further = groups.len() - MOST;
         text += &format!(". Others are at {further} further place{}", plural(further as u64));
     }
-    let all_stand =
-        ranks.iter().all(|it| it.stands && it.call.is_some() && it.doing != Doing::Polls);
+    let only_waits = |it: &RankStack| it.stands && it.call.is_some() && it.doing != Doing::Polls;
+    let computes = |it: &RankStack| it.other_threads.iter().any(|it| it.doing == Doing::Computes);
+    let all_stand = ranks.iter().all(|it| only_waits(it) && !computes(it));
     if all_stand {
         text += ". So all that were looked at are inside MPI: they wait, or come back to the same place again and again";
     }

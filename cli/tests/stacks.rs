@@ -55,7 +55,16 @@ impl Bed {
         let mut command = child::command(self.place.path().join(program));
         command.args(words).env("OMPI_COMM_WORLD_RANK", rank.to_string());
         command.env("OMPI_COMM_WORLD_SIZE", size.to_string()).envs(variables.iter().copied());
-        self.ranks.push(command.spawn().unwrap());
+        // while another test starts a program, that may have this one's file open for writing: fork(2)
+        let busy = |it: &std::io::Result<Child>| {
+            it.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
+        };
+        let mut started = command.spawn();
+        while busy(&started) {
+            std::thread::sleep(Duration::from_millis(10));
+            started = command.spawn();
+        }
+        self.ranks.push(started.unwrap());
     }
 
     fn hang(&self, more: &[&str]) -> Command {

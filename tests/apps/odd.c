@@ -6,8 +6,8 @@
  *   odd signal    asleep in a handler of a signal, on a stack of its own
  *   odd traced    on a processor, with a tracer that is not lapscope
  *   odd asleep    asleep in three functions, to be stripped
- *   odd naps N    five threads that fall asleep again and again in calls which no signal lets begin anew, for N seconds; then it
- *                 prints how many calls were interrupted, and how many there were
+ *   odd naps      five threads that fall asleep again and again in calls which no signal lets begin anew, until standard input ends;
+ *                 then it prints how many calls were interrupted, and how many there were
  *   odd spins N   N threads on a processor
  *   odd headless  its first thread has ended, and another one is asleep
  *   odd zombie    a child that has ended, and that nobody has waited for
@@ -151,7 +151,7 @@ static void limit_receives(int socket)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-static int takes_naps(unsigned seconds)
+static int takes_naps(void)
 {
     enum { KINDS = 5 };
     int pair[2], listening = socket(AF_UNIX, SOCK_STREAM, 0), semaphores = semget(IPC_PRIVATE, 1, 0600);
@@ -169,7 +169,8 @@ static int takes_naps(unsigned seconds)
     for (int i = 0; i < KINDS; i++)
         pthread_create(&threads[i], NULL, naps_again_and_again, &nappers[i]);
     here();
-    sleep(seconds);
+    while (getchar() != EOF)
+        ;
     is_over = 1;
     for (int i = 0; i < KINDS; i++)
         pthread_join(threads[i], NULL);
@@ -227,11 +228,10 @@ int main(int argc, char **argv)
     enum { FRAMES = 20000, TOO_MANY = 80000 };
     alarm(120); /* a test that is interrupted leaves it behind */
     const char *kind = argc > 1 ? argv[1] : "";
-    int number = argc > 2 ? atoi(argv[2]) : 0;
     if (!strcmp(kind, "naps"))
-        return takes_naps((unsigned)number);
+        return takes_naps();
     if (!strcmp(kind, "spins"))
-        return spin(number);
+        return spin(argc > 2 ? atoi(argv[2]) : 1);
     if (!strcmp(kind, "headless"))
         end_the_first_thread();
     if (!strcmp(kind, "zombie"))

@@ -225,6 +225,34 @@ fn nobody_is_disturbed() {
     }
 }
 
+/// Spawned worlds, copies of ranks, and ranks whose first threads have ended.
+#[test]
+fn each_rank_is_found_once_by_the_name_of_its_world() {
+    for mpi in mpis!() {
+        let place = place();
+        let program = build::app(mpi, "relatives");
+        let of_it = job(mpi, 2, "relatives", place.path()).env("I_MPI_SPAWN", "on");
+        let mut job = Watched::start(&of_it);
+        job.until_here(2).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
+        std::thread::sleep(Duration::from_millis(500));
+        let answer = job.stacks_of(&program, "0.1").unwrap_or_else(|error| panic!("{error}"));
+        lapscope_fixture::documented::check(&answer.to_string());
+        let ranks = answer["ranks"].as_array().expect("ranks");
+        let names: Vec<String> = ranks.iter().map(|it| it["rank"].to_string()).collect();
+        let has_spawned = job.stderr().contains("here 0 4");
+        println!("{}: {names:?}, {}", mpi.name, answer["sentence"]);
+        let expected = ["0", "1", "\"2:0\"", "\"2:1\""];
+        assert_eq!(names, expected[..if has_spawned { 4 } else { 2 }], "{answer:#}");
+        assert_eq!(answer["other_jobs"], json!([]), "{answer:#}");
+        assert!(ranks.iter().all(|it| it["call"] == "MPI_Recv"), "{answer:#}");
+        assert_eq!(
+            (&answer["ended"], &answer["elsewhere"]),
+            (&json!([]), &json!([])),
+            "{answer:#}"
+        );
+    }
+}
+
 /// Lets all ranks but 1 be recorded.
 const BUT_ONE: &str = r#"#!/bin/sh
 case "$OMPI_COMM_WORLD_RANK$PMI_RANK" in

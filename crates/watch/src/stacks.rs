@@ -177,7 +177,7 @@ impl Reader {
             begun.push((look, standing));
         }
         wanted.sort_by_key(|it| !it.is_first);
-        let stopped = |wanted: &stop::Wanted, system, registers| {
+        let stopped = |wanted: &stop::ToStop, system, registers| {
             let (_, Some((code, copy))) = &begun[wanted.process] else {
                 return Err(std::io::Error::other("it was not looked at"));
             };
@@ -197,7 +197,7 @@ impl Reader {
         &mut self,
         at: usize,
         look: &mut StackLook,
-    ) -> Option<(ProcessCode, ProcessCopy, Vec<stop::Wanted>)> {
+    ) -> Option<(ProcessCode, ProcessCopy, Vec<stop::ToStop>)> {
         let pid = look.process.pid;
         look.problem = condition::of(pid).map(str::to_owned);
         let living = stop::threads(pid).unwrap_or_default().first().copied();

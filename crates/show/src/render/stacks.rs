@@ -183,7 +183,9 @@ fn of_absent(found: &StackDiagnosis) -> Vec<String> {
             false => ("the hosts that were looked at", ""),
         };
         let ended = match elsewhere_ended {
-            None => " any more, or never were".to_owned(),
+            None => {
+                format!(" any more, or never {}", if elsewhere.len() == 1 { "was" } else { "were" })
+            }
             Some(0) => String::new(),
             Some(count) => format!(
                 ", where {count} of them {} ended",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::{RankIdentity, Variables};
+use super::identity::{self, RankIdentity, Variables};
 use super::kin::{self, Relative};
 use super::program::Program;
 use super::stop;
@@ -67,8 +67,8 @@ pub struct Processes {
     pub relatives: Vec<Relative>,
     /// Ranks of the same jobs that run other programs.
     pub of_other_programs: Vec<RankOfJob>,
-    /// Where ranks are missing: processes with MPI of which it cannot be told whether they are these, as they have written over what
-    /// their launcher told them.
+    /// Where ranks are missing: processes with the same launcher of which it cannot be told whether they are these, as nobody names
+    /// their job, or as they have written over what their launcher told them.
     pub nameless: u64,
 }
 
@@ -150,13 +150,19 @@ impl Processes {
             self.found.iter().filter_map(|it| Some((it.job.as_deref(), it.rank?))).collect();
         let known: HashSet<i64> = self.found.iter().map(|it| it.pid).collect();
         let relatives: HashSet<i64> = self.relatives.iter().map(|it| it.process.pid).collect();
+        let launchers: HashSet<i64> = self.found.iter().map(|it| it.started_by).collect();
+        let may_be_one = |it: &Process| {
+            let mut line = std::iter::once(it.parent).chain(identity::ancestors(it.pid));
+            !known.contains(&it.pid) && line.any(|pid| launchers.contains(&pid))
+        };
         let (mut others, mut nameless) = (Vec::new(), 0);
         for pid in all_pids() {
             let Some(other) = by_number(pid).filter(|it| !relatives.contains(&it.pid)) else {
                 continue;
             };
             match other.rank {
-                None if other.has_mpi => nameless += 1,
+                None if other.has_mpi => nameless += u64::from(may_be_one(&other)),
+                Some(_) if other.job.is_none() => nameless += u64::from(may_be_one(&other)),
                 Some(rank) if jobs.contains(&other.job.as_deref()) => {
                     let is_here =
                         known.contains(&pid) || here.contains(&(other.job.as_deref(), rank));

@@ -98,7 +98,7 @@ pub struct ProcessCopy {
 }
 
 /// A thread that is to be stopped, and what is known of it without.
-pub struct Wanted {
+pub struct ToStop {
     /// Its process, among all that are looked at.
     pub process: usize,
     pub tid: i64,
@@ -117,7 +117,7 @@ impl ProcessCopy {
         process: usize,
         reader: &impl StackReader,
         mut is_enough: impl FnMut(&ThreadCopy) -> bool,
-    ) -> io::Result<(ProcessCopy, Vec<Wanted>)> {
+    ) -> io::Result<(ProcessCopy, Vec<ToStop>)> {
         let tids = threads(pid)?;
         let first = tids.first().copied().unwrap_or(pid);
         let maps = fs::read_to_string(format!("/proc/{first}/maps"))?;
@@ -131,7 +131,7 @@ impl ProcessCopy {
                 Some(thread) if is_enough(&thread) || !tracer::may_stop(&system) => {
                     copy.threads.push(thread);
                 }
-                asleep => wanted.push(Wanted { process, tid, is_first: tid == first, asleep }),
+                asleep => wanted.push(ToStop { process, tid, is_first: tid == first, asleep }),
             }
         }
         Ok((copy, wanted))
@@ -166,7 +166,7 @@ impl ProcessCopy {
         Some((copy, Wanted { process, tid, is_first: false, asleep: None }))
     }
 
-    pub fn take(&mut self, wanted: Wanted, outcome: Outcome) {
+    pub fn take(&mut self, wanted: ToStop, outcome: Outcome) {
         match outcome {
             Outcome::Copied(thread, held) => {
                 self.held = self.held.max(held);

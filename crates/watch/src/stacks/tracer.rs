@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::stop::{Outcome, Registers, ThreadCopy, Wanted};
+use super::stop::{Outcome, Registers, ThreadCopy, ToStop};
 use lapscope_data::state::{state_of_thread, SystemState};
 
 /// Threads that are asked to stop at the same time. While one is copied the others that have stopped wait.
@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LONG_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Copies threads while they are stopped, each by `copy`; from `by` on only the first ones of processes are stopped.
-pub fn copy_all<C>(wanted: Vec<Wanted>, by: Instant, copy: &C) -> Vec<(Wanted, Outcome)>
+pub fn copy_all<C>(wanted: Vec<ToStop>, by: Instant, copy: &C) -> Vec<(ToStop, Outcome)>
 where
-    C: Fn(&Wanted, SystemState, Registers) -> io::Result<ThreadCopy> + Sync,
+    C: Fn(&ToStop, SystemState, Registers) -> io::Result<ThreadCopy> + Sync,
 {
     if wanted.is_empty() {
         return Vec::new();
@@ -41,7 +41,7 @@ where
     });
     let mut outcomes = traced.unwrap_or_default();
     let not_copied = || Outcome::Failed(io::Error::other("it could not be copied"));
-    let outcome = |it: &Wanted| outcomes.remove(&it.tid).unwrap_or_else(not_copied);
+    let outcome = |it: &ToStop| outcomes.remove(&it.tid).unwrap_or_else(not_copied);
     let found: Vec<Outcome> = wanted.iter().map(outcome).collect();
     wanted.into_iter().zip(found).collect()
 }
@@ -65,7 +65,7 @@ pub fn may_stop(system: &SystemState) -> bool {
 
 /// A thread that has been asked to stop.
 struct Waiting<'a> {
-    wanted: &'a Wanted,
+    wanted: &'a ToStop,
     /// As it was then.
     system: SystemState,
     since: Instant,
@@ -81,9 +81,9 @@ struct Tracer<'a, C> {
 
 impl<'a, C> Tracer<'a, C>
 where
-    C: Fn(&Wanted, SystemState, Registers) -> io::Result<ThreadCopy>,
+    C: Fn(&ToStop, SystemState, Registers) -> io::Result<ThreadCopy>,
 {
-    fn run(mut self, wanted: &'a [Wanted], by: Instant) -> HashMap<i64, Outcome> {
+    fn run(mut self, wanted: &'a [ToStop], by: Instant) -> HashMap<i64, Outcome> {
         const PAUSE: Duration = Duration::from_micros(50);
         let mut left = wanted.iter();
         loop {
@@ -107,7 +107,7 @@ where
         }
     }
 
-    fn ask(&mut self, wanted: &'a Wanted, by: Instant) {
+    fn ask(&mut self, wanted: &'a ToStop, by: Instant) {
         let outcome = match state_of_thread(wanted.tid, wanted.tid) {
             None => Outcome::Ended,
             Some(_) if !wanted.is_first && Instant::now() >= by => Outcome::TooLate,

@@ -184,7 +184,8 @@ pub(super) fn sentence(ranks: &[RankStack], ended: &[Rank]) -> String {
         text += &format!(". Others are at {further} further place{}", plural(further as u64));
     }
     let is_in_mpi = |it: &ThreadStack| it.stands && it.call.is_some() && it.doing != Doing::Polls;
-    let all_stand = ranks.iter().all(|it| is_in_mpi(&it.at));
+    let computes = |it: &RankStack| it.other_threads.iter().any(|it| it.doing == Doing::Computes);
+    let all_stand = ranks.iter().all(|it| is_in_mpi(&it.at) && !computes(it));
     if all_stand {
         text += ". So all that were looked at are inside MPI: they wait, or come back to the same place again and again";
     }

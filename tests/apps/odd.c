@@ -1,7 +1,9 @@
 /*
  * Processes that are looked at from outside, and are odd. Not an MPI program.
  *
- *   odd deep      as deep in itself as its stack allows, asleep
+ *   odd deep      deep in itself, asleep
+ *   odd endless   deeper than anybody looks
+ *   odd signal    asleep in a handler of a signal, on a stack of its own
  *   odd traced    on a processor, with a tracer that is not lapscope
  *   odd asleep    asleep in three functions, to be stripped
  *
@@ -9,6 +11,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -44,6 +47,22 @@ SITE int calls(void)
     return sleeps() + never;
 }
 
+SITE void on_signal(int signal)
+{
+    (void)signal;
+    sleeps();
+}
+
+SITE int is_interrupted(void)
+{
+    enum { BYTES = 1 << 16 };
+    stack_t stack = {.ss_sp = malloc(BYTES), .ss_size = BYTES};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    if (sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &action, NULL))
+        return 1;
+    return raise(SIGUSR1) + never;
+}
+
 static int traced(void)
 {
     pid_t child = fork();
@@ -59,11 +78,15 @@ static int traced(void)
 
 int main(int argc, char **argv)
 {
-    enum { FRAMES = 20000 };
+    enum { FRAMES = 20000, TOO_MANY = 80000 };
     alarm(120); /* a test that is interrupted leaves it behind */
     const char *kind = argc > 1 ? argv[1] : "";
     if (!strcmp(kind, "deep"))
         return deep(FRAMES) + never;
+    if (!strcmp(kind, "endless"))
+        return deep(TOO_MANY) + never;
+    if (!strcmp(kind, "signal"))
+        return is_interrupted() + never;
     if (!strcmp(kind, "traced"))
         return traced();
     return calls() + never;

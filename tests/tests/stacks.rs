@@ -142,6 +142,62 @@ fn arguments_of_calls() {
     }
 }
 
+/// Functions that MPI calls, handlers of signals, libraries that pass calls on, depth, calls that only ask: none is taken for another.
+#[test]
+fn what_is_inside_of_what() {
+    for mpi in share!(mpi::debian()) {
+        let place = place();
+        let mut job =
+            Watched::start(&job(mpi, 6, "hang/within", place.path()).args(["each_elsewhere"]));
+        job.until_here(6).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
+        std::thread::sleep(Duration::from_millis(500));
+        let answer = look(&job, "0.5");
+        println!("{}: {}", mpi.name, answer["sentence"]);
+        let rank = |number: usize| {
+            let ranks = answer["ranks"].as_array().expect("ranks");
+            ranks.iter().find(|it| it["rank"] == number).unwrap_or_else(|| panic!("{answer:#}"))
+        };
+        let is = |number: usize, what: Value| {
+            let rank = rank(number);
+            let object = what.as_object().expect("an object");
+            assert!(object.iter().all(|(key, value)| rank[key] == *value), "{what} {rank:#}");
+            assert_eq!(rank["stands"], true, "{rank:#}");
+        };
+        is(
+            0,
+            json!({"doing": "computes", "call": null, "within": "MPI_Reduce_local", "by_signal": false}),
+        );
+        is(1, json!({"doing": "asleep", "call": null, "within": "MPI_Send", "by_signal": false}));
+        is(2, json!({"doing": "in_mpi", "call": "MPI_Recv", "within": null}));
+        is(
+            2,
+            json!({"arguments": {"from": "MPI_ANY_SOURCE", "tag": "MPI_ANY_TAG", "communicator": "MPI_COMM_WORLD"}}),
+        );
+        assert!(rank(2)["depth"].as_u64().is_some_and(|depth| depth > 4000), "{:#}", rank(2));
+        is(3, json!({"doing": "polls", "call": "MPI_Iprobe"}));
+        is(4, json!({"doing": "computes", "call": null, "within": "MPI_Recv", "by_signal": true}));
+        is(
+            5,
+            json!({"doing": "in_mpi", "call": "MPI_Ssend", "called_as": null, "wrapper_frames": 1}),
+        );
+        for part in [
+            "combines within.c:",
+            " (within a function of the program's that MPI_Send runs, called at ",
+        ] {
+            assert!(
+                answer.to_string().contains(part) || answer["sentence"].to_string().contains(part),
+                "{answer:#}"
+            );
+        }
+        let tree = answer["tree"].to_string();
+        for place in
+            ["(inside MPI)", "combine within.c:", "<signal handler called>", "MPI_Ssend within.c:"]
+        {
+            assert!(tree.contains(place), "{answer:#}");
+        }
+    }
+}
+
 /// Threads asleep in calls that a tracer would end; ranks that compute give what they would have given.
 #[test]
 fn nobody_is_disturbed() {

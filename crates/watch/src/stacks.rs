@@ -2,24 +2,36 @@
 //!
 //! Without records it is known where ranks are, and whether they move; for whom they wait is not. So no deadlock is claimed here.
 
+mod abi;
 mod arguments;
 mod callee;
+mod calls;
+mod code;
+mod image;
+mod interpreted;
+mod layers;
+#[cfg(test)]
+mod made;
 mod maps;
 mod merge;
+mod nesting;
 mod place;
 mod processes;
 mod python;
 mod registers;
+mod signal;
 mod stop;
 mod tree;
 mod unwind;
+mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
 use lapscope_data::model::Nanos;
+use lapscope_data::state::state_of_thread;
 use lapscope_data::store::host_name;
 use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
 
@@ -29,9 +41,12 @@ pub use place::{Doing, RankStack};
 pub use processes::{Process, Processes, Wanted};
 pub use tree::Branch;
 
+use code::CodeFiles;
+use nesting::Nesting;
 use place::{choose, StackLook, ThreadSeen};
+use python::Mixed;
 use stop::ThreadCopy;
-use unwind::{CodeFiles, Native, ProcessCode};
+use unwind::{Native, ProcessCode, StackEnd, Unwound};
 
 /// What is kept from process to process: files that are mapped everywhere are read once.
 #[derive(Default)]
@@ -40,72 +55,111 @@ struct Reader {
     symbols: Symbols,
 }
 
+/// What frames are called, innermost first, inlined ones among them.
+struct NamedStack {
+    names: Vec<FrameName>,
+    /// The frames of machine code that they are, by their places.
+    natives: Vec<Option<usize>>,
+    /// Why not all callers are there.
+    cut: Option<&'static str>,
+}
+
 impl Reader {
-    /// What its frames are called, innermost first, inlined ones among them.
     fn names(
         &mut self,
         code: &ProcessCode,
         thread: &ThreadCopy,
-        (natives, is_whole): &(Vec<Native>, bool),
-    ) -> (Vec<FrameName>, bool) {
-        let frames = code.with_python(natives, &thread.python, &mut self.files);
-        self.symbols.learn(&self.files.modules);
-        let names = frames.iter().flat_map(|&frame| self.symbols.name(frame)).collect();
-        // a program without symbols does not name the outermost one; the C library in front of that does
-        let outermost = natives.iter().rev().take(2).flat_map(|it| self.symbols.name(it.frame));
-        let ends = outermost.into_iter().any(|it| it.is_start_code() || it.is_unnamed_libc());
-        (names, *is_whole && ends)
-    }
-
-    fn seen(&mut self, pid: i64, code: &ProcessCode, copy: ThreadCopy) -> ThreadSeen {
-        let unwound = code.unwind(&copy);
-        let (mut names, is_whole) = self.names(code, &copy, &unwound);
-        let natives = &unwound.0;
-        if !names.iter().any(|name| place::call_name(name).is_some()) {
-            let within = names.iter().rposition(FrameName::is_mpi).map_or(0, |at| at + 1);
-            names.splice(within..within, self.jumped_on(pid, code, natives));
+        Unwound { natives, end }: &Unwound,
+    ) -> NamedStack {
+        let mut named = NamedStack { names: Vec::new(), natives: Vec::new(), cut: None };
+        for mixed in code.with_python(natives, &thread.python) {
+            let (names, native) = match mixed {
+                Mixed::Native(at) => (self.native(&natives[at]), Some(at)),
+                Mixed::Line(at) => (self.line(&thread.python.lines[at]), None),
+            };
+            named.natives.resize(named.natives.len() + names.len(), native);
+            named.names.extend(names);
         }
-        let arguments = self.arguments(code, &copy, natives);
-        ThreadSeen { copy, names, is_whole, arguments }
+        // a program without symbols does not name the outermost one; the C library in front of that does
+        let outermost: Vec<FrameName> =
+            natives.iter().rev().take(2).flat_map(|it| self.native(it)).collect();
+        let ends = outermost.iter().any(|it| it.is_start_code() || it.is_unnamed_libc());
+        named.cut = match end {
+            StackEnd::Outermost if ends => None,
+            StackEnd::Endless => Some("its stack has more callers than anybody looks at"),
+            _ => Some("the outermost callers are not known"),
+        };
+        named
     }
 
-    /// The frame that has called MPI: what records, or passes calls on, is MPI's.
-    fn caller_of_mpi(&self, natives: &[Native]) -> Option<usize> {
-        let is_mpi = |native: &Native| {
-            native.frame.module.is_some_and(|it| self.files.modules[it as usize].is_mpi())
-        };
-        Some(natives.iter().rposition(is_mpi)? + 1)
+    /// Of a file that was replaced no line is claimed: its source may be another one, too.
+    fn native(&mut self, native: &Native) -> Vec<FrameName> {
+        self.symbols.learn(&self.files.modules, &self.files.kept);
+        let mut names = self.symbols.name(native.frame);
+        if native.is_signal() {
+            names.truncate(1);
+            return names.into_iter().map(FrameName::of_signal).collect();
+        }
+        if native.frame.module.is_some_and(|it| self.files.is_replaced(it)) {
+            names.iter_mut().for_each(|name| (name.file, name.line) = (None, None));
+        }
+        names
+    }
+
+    fn line(&mut self, line: &python::PythonLine) -> Vec<FrameName> {
+        let frame = self.files.line(line);
+        self.symbols.learn(&self.files.modules, &self.files.kept);
+        self.symbols.name(frame)
+    }
+
+    fn seen(&mut self, code: &ProcessCode, copy: ThreadCopy) -> ThreadSeen {
+        let unwound = code.unwind(&copy);
+        let named = self.names(code, &copy, &unwound);
+        let layers: Vec<_> = named.names.iter().map(|name| code.program.layer(name)).collect();
+        let mut nesting = nesting::nesting(&named.names, &layers);
+        let natives = &unwound.natives;
+        // the frame that has called MPI: what records, or passes calls on, is MPI's
+        let caller = nesting.entry.and_then(|entry| Some(named.natives[entry]? + 1));
+        let arguments = caller.and_then(|caller| {
+            self.jumped_on(code, natives.get(caller)?, &mut nesting);
+            self.arguments(code, &copy, natives, caller, &nesting)
+        });
+        ThreadSeen { copy, nesting, cut: named.cut, arguments }
     }
 
     /// The call that a thread is inside of where it has no frame, as it went on by a jump.
-    fn jumped_on(&mut self, pid: i64, code: &ProcessCode, natives: &[Native]) -> Option<FrameName> {
-        let caller = natives.get(self.caller_of_mpi(natives)?)?;
-        let entered = self.symbols.name(code.entered(pid, caller)?);
-        entered.into_iter().find(|name| place::call_name(name).is_some())
+    fn jumped_on(&mut self, code: &ProcessCode, caller: &Native, nesting: &mut Nesting) {
+        let is_named = |it: &Nesting| it.call.as_deref().and_then(calls::name_of).is_some();
+        let Some(entered) = code.entered(caller).filter(|_| !is_named(nesting)) else { return };
+        let entered = self.symbols.name(entered).into_iter().filter(FrameName::is_mpi);
+        let call = entered.filter_map(|name| calls::name_of(&name.function?)).next();
+        nesting.call = call.or(nesting.call.take());
     }
 
-    /// Those of the MPI call that it is inside of.
+    /// Those of the MPI call that a thread is inside of, which the frame at `caller` has called.
     fn arguments(
         &mut self,
         code: &ProcessCode,
         thread: &ThreadCopy,
         natives: &[Native],
+        caller: usize,
+        nesting: &Nesting,
     ) -> Option<Arguments> {
-        let at = self.caller_of_mpi(natives)?;
-        let caller = natives.get(at)?;
-        let mut within = natives[..at].iter().rev();
-        let call =
-            within.find_map(|it| self.symbols.name(it.frame).iter().find_map(place::call_name))?;
-        let callees = arguments::callees(&call)?;
-        let known = code.registers(thread, natives, at)?;
+        let call = nesting.call.as_deref()?;
+        let callees = arguments::callees(call)?;
+        let known = code.registers(thread, natives, caller)?;
         let register = |number: u16| *known.get(usize::from(number))?;
-        let passed =
-            self.symbols.passed(caller.frame, &callees.each_ref().map(|it| it.as_str()), &register);
-        arguments::of(&call, &passed, |handle| code.communicator(caller, handle))
+        let names = callees.each_ref().map(|it| it.as_str());
+        let passed = self.symbols.passed(natives[caller].frame, &names, &register);
+        let abi = code.abi(&natives[..caller]);
+        arguments::of(call, &passed, abi, |handle| {
+            code.communicator(&natives[caller], abi?, handle)
+        })
     }
 
     fn look(&mut self, process: &Process) -> StackLook {
         let mut look = StackLook::new(process);
+        look.system = state_of_thread(process.pid, process.pid);
         let Some(code) = ProcessCode::read(process.pid, &mut self.files) else {
             look.problem = Some(match fs::metadata(format!("/proc/{}", process.pid)) {
                 Ok(_) => "its memory may not be looked at from here".to_owned(),
@@ -117,9 +171,15 @@ impl Reader {
             look.problem = Some("stacks of 32-bit processes cannot be read".to_owned());
             return look;
         }
+        if let Some(by) = interpreted::by(process.pid, code.paths()) {
+            look.problem = Some(by);
+            return look;
+        }
         let python = |tid| code.python_lines(tid);
-        match stop::copy(process.pid, &python, |thread| {
-            self.names(&code, thread, &code.unwind(thread)).1
+        let wants = |thread: &ThreadCopy| code.goes_on_at(thread);
+        match stop::copy(process.pid, &python, &wants, |thread| {
+            let unwound = code.unwind(thread);
+            unwound.end == StackEnd::Endless || self.names(&code, thread, &unwound).cut.is_none()
         }) {
             Ok(copy) => {
                 look.held = copy.held;
@@ -128,11 +188,22 @@ impl Reader {
                 let unsound = is_unsound.then_some("frames are not where its version has them");
                 look.python_problem = code.python_problem().or(unsound).map(str::to_owned);
                 let threads = copy.threads.into_iter();
-                look.threads = threads.map(|copy| self.seen(process.pid, &code, copy)).collect();
+                look.threads = threads.map(|copy| self.seen(&code, copy)).collect();
+                let replaced = code.replaced().filter(|path| look.has_frame_of(path));
+                look.replaced = replaced.map(str::to_owned).collect();
             }
             Err(_) => look.problem = Some("it has ended".to_owned()),
         }
         look
+    }
+
+    /// A thread that runs, once more.
+    fn look_again(&mut self, pid: i64, tid: i64) -> Option<(ThreadSeen, Duration)> {
+        let code = ProcessCode::read(pid, &mut self.files)?;
+        let python = |tid| code.python_lines(tid);
+        let wants = |thread: &ThreadCopy| code.goes_on_at(thread);
+        let (copy, held) = stop::copy_again(pid, tid, &python, &wants).ok()?;
+        Some((self.seen(&code, copy), held))
     }
 }
 
@@ -144,26 +215,61 @@ fn is_of_32_bits(pid: i64) -> bool {
     executable.and_then(|mut it| it.read_exact(&mut begin)).is_ok() && begin[CLASS] == 1
 }
 
+/// Threads between the two looks, by the place of their process.
+#[derive(Default)]
+struct LooksBetween {
+    seen: HashMap<usize, Vec<ThreadSeen>>,
+    held: Duration,
+}
+
+impl LooksBetween {
+    /// Until `interval` has passed: some more looks at threads of which one tells nothing.
+    fn look(reader: &mut Reader, first: &[StackLook], interval: Duration) -> LooksBetween {
+        const LOOKS: u32 = 7;
+        let undecided = first.iter().enumerate();
+        let undecided =
+            undecided.filter_map(|(at, it)| Some((at, it.process.pid, it.undecided()?)));
+        let undecided: Vec<(usize, i64, i64)> = undecided.collect();
+        let (begun, mut between) = (Instant::now(), LooksBetween::default());
+        let left = |of: Duration| of.saturating_sub(begun.elapsed());
+        for turn in 1..=LOOKS {
+            std::thread::sleep(left(interval * turn / (LOOKS + 1)));
+            for &(at, pid, tid) in undecided.iter().take_while(|_| !left(interval).is_zero()) {
+                let Some((seen, held)) = reader.look_again(pid, tid) else { continue };
+                between.held = between.held.max(held);
+                between.seen.entry(at).or_default().push(seen);
+            }
+        }
+        std::thread::sleep(left(interval));
+        between
+    }
+
+    fn of(&self, at: usize) -> &[ThreadSeen] {
+        self.seen.get(&at).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// Looks at processes of this host twice.
 pub fn look(processes: &Processes, interval: Duration) -> HostLook {
     let mut reader = Reader::default();
-    let mut look_at_all = || -> Vec<StackLook> {
+    let look_at_all = |reader: &mut Reader| -> Vec<StackLook> {
         processes.found.iter().map(|process| reader.look(process)).collect()
     };
-    let first = look_at_all();
+    let first = look_at_all(&mut reader);
     let begun = Instant::now();
-    std::thread::sleep(interval);
-    let second = look_at_all();
+    let between = LooksBetween::look(&mut reader, &first, interval);
+    let second = look_at_all(&mut reader);
     let nanos = |time: Duration| Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
     let observed = nanos(begun.elapsed());
-    let held = first.iter().chain(&second).map(|look| look.held).max().unwrap_or_default();
+    let held = first.iter().chain(&second).map(|look| look.held).chain([between.held]).max();
+    let looks = first.iter().zip(&second).enumerate();
     let ranks: Vec<RankStack> =
-        first.iter().zip(&second).map(|(before, after)| choose(before, after)).collect();
+        looks.map(|(at, (before, after))| choose(before, between.of(at), after)).collect();
     let notes = notes(processes, &ranks, &second);
     HostLook {
         host: host_name(),
         observed_ns: observed,
-        held_ns: nanos(held),
+        held_ns: nanos(held.unwrap_or_default()),
         ranks,
         forbidden: processes.forbidden,
         notes,
@@ -188,8 +294,19 @@ fn notes(processes: &Processes, ranks: &[RankStack], looks: &[StackLook]) -> Vec
         let why = look.python_problem.as_deref()?;
         Some((format!("lines of Python are not known: {why}"), look.process.pid))
     });
+    let replaced = looks.iter().flat_map(|look| {
+        let pid = look.process.pid;
+        look.replaced.iter().map(move |path| {
+            (
+                format!(
+                    "{path} was replaced on disk since it was started: its lines are not known"
+                ),
+                pid,
+            )
+        })
+    });
     let mut by_problem: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-    for (problem, pid) in problems.chain(python) {
+    for (problem, pid) in problems.chain(python).chain(replaced) {
         by_problem.entry(problem).or_default().push(pid);
     }
     notes.extend(by_problem.iter().map(|(problem, pids)| format!("{}: {problem}", named(pids))));

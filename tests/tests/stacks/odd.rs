@@ -76,15 +76,73 @@ fn has(program: &str) -> bool {
     found
 }
 
-#[test]
-fn a_stack_that_does_not_end() {
-    let (rank, notes) = Odd::tool("deep").seen();
+fn functions(rank: &Value) -> Vec<&str> {
     let frames = rank["frames"].as_array().expect("frames");
-    assert!(frames.len() > 400 && frames.len() < 1000, "{}", frames.len());
-    assert!(frames.iter().all(|frame| frame["function"] != "main"), "{rank:#}");
-    assert_eq!(rank["doing"], "asleep");
-    assert_eq!(rank["sleeps_in"], "pause");
-    assert!(notes.contains("the outermost callers are not known"), "{notes}");
+    frames.iter().map(|frame| frame["function"].as_str().unwrap_or("")).collect()
+}
+
+#[test]
+fn deep_stacks() {
+    let (rank, notes) = Odd::tool("deep").seen();
+    assert_eq!((functions(&rank).len(), functions(&rank).last()), (256, Some(&"main")));
+    assert!(rank["depth"].as_u64().is_some_and(|depth| depth > 20_000), "{}", rank["depth"]);
+    assert_eq!((&rank["doing"], &rank["sleeps_in"]), (&"asleep".into(), &"pause".into()));
+    assert_eq!(notes, "[]");
+    let (rank, notes) = Odd::tool("endless").seen();
+    assert!(!functions(&rank).contains(&"main"), "{rank:#}");
+    assert!(notes.contains("more callers than anybody looks at"), "{notes}");
+}
+
+/// The handler has a stack of its own.
+#[test]
+fn a_handler_of_a_signal() {
+    let (rank, notes) = Odd::tool("signal").seen();
+    let functions = functions(&rank);
+    let at = |name: &str| functions.iter().position(|it| *it == name);
+    let places =
+        ["sleeps", "on_signal", "<signal handler called>", "is_interrupted", "main"].map(at);
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{functions:?}");
+    assert_eq!((notes.as_str(), &rank["stands"]), ("[]", &Value::Bool(true)));
+}
+
+/// Its functions are those that run, and of lines nothing is said, whether it is gone or another one is there.
+#[test]
+fn one_that_was_replaced() {
+    for is_there in [true, false] {
+        let place = place();
+        let program = place.path().join("program");
+        fs::copy(build::tool("odd"), &program).expect("a copy");
+        let odd = Odd::start(&program, &["asleep"]);
+        fs::remove_file(&program).expect("it goes");
+        if is_there {
+            fs::copy("/bin/true", &program).expect("another one");
+        }
+        let (rank, notes) = odd.seen();
+        assert!(notes.contains("was replaced on disk since it was started"), "{notes}");
+        let frames = rank["frames"].as_array().expect("frames");
+        let name = program.to_str().expect("a name");
+        let own: Vec<&Value> = frames.iter().filter(|it| it["module"] == name).collect();
+        assert_eq!(own.len(), 3, "{rank:#}");
+        assert!(own.iter().all(|it| it["line"].is_null() && it["file"].is_null()), "{rank:#}");
+        assert_eq!(functions(&rank).last(), Some(&"main"), "{rank:#}");
+    }
+}
+
+/// What can be read is the stack of what carries out its instructions.
+#[test]
+fn one_that_another_program_carries_out() {
+    let odd = build::tool("odd");
+    let odd = odd.to_str().expect("a name");
+    let emulator = format!("qemu-{}", std::env::consts::ARCH);
+    for (program, args) in [("valgrind", &["-q", "--tool=none"][..]), (emulator.as_str(), &[])] {
+        if !has(program) {
+            continue;
+        }
+        let started = Odd::start(program.as_ref(), &[args, &[odd, "asleep"]].concat());
+        let (rank, notes) = started.seen();
+        assert_eq!((&rank["doing"], &rank["frames"]), (&"unknown".into(), &Value::Array(vec![])));
+        assert!(notes.contains(program), "{notes}");
+    }
 }
 
 /// Its functions have no names, and all are there.
@@ -193,27 +251,31 @@ fn one_of_another_user() {
     assert!(said.contains("of another user: ask as that user, or as root"), "{said}");
 }
 
-/// As one that comes after all that are known: its frames of C stay, and that is said.
-#[test]
-fn a_python_of_an_unknown_version() {
-    let (says, hidden) = (b"\0Py_Version\0", b"\0Xy_Version\0");
+/// A Python without a symbol of its own, under a name: its frames of C stay, and that is said.
+fn python_without(symbol: &str, name: &str, said: &str) {
     let bytes = fs::read("/usr/bin/python3").unwrap_or_default();
-    let at = bytes.windows(says.len()).position(|part| part == says);
-    let Some(at) = at else {
-        return say!("NOT TESTED: stacks::odd: no Python in /usr/bin that says its version");
+    let named = [b"\0", symbol.as_bytes(), b"\0"].concat();
+    let Some(at) = bytes.windows(named.len()).position(|part| part == named) else {
+        return say!("NOT TESTED: stacks::odd: no Python in /usr/bin that has {symbol}");
     };
     let place = place();
-    let program = place.path().join("python3.7");
+    let program = place.path().join(name);
     fs::copy("/usr/bin/python3", &program).expect("a copy");
-    let changed = [&bytes[..at], hidden, &bytes[at + says.len()..]].concat();
+    let mut changed = bytes;
+    changed[at + 1] = b'X';
     fs::write(&program, changed).expect("a program");
     let script = "import os, time; print(os.getpid(), flush=True); time.sleep(100)";
     let (rank, notes) = Odd::start(&program, &["-c", script]).seen();
-    assert!(notes.contains("lines of Python are not known"), "{notes}");
-    assert!(notes.contains("(this is Python 3.7)"), "{notes}");
+    assert!(notes.contains("lines of Python are not known") && notes.contains(said), "{notes}");
     let frames = rank["frames"].as_array().expect("frames");
-    let is_own =
-        |frame: &&Value| frame["module"].as_str().is_some_and(|it| it.ends_with("/python3.7"));
+    let is_own = |frame: &&Value| frame["module"].as_str().is_some_and(|it| it.ends_with(name));
     assert!(frames.iter().filter(is_own).count() > 5, "{rank:#}");
     assert!(frames.iter().all(|frame| frame["file"] != "<string>"), "{rank:#}");
+}
+
+/// As one that comes after all that are known, and one before them.
+#[test]
+fn pythons_of_unknown_versions() {
+    python_without("Py_Version", "python3.7", "(this is Python 3.7)");
+    python_without("_PyRuntime", "python3.6", "those of Python 3.6 cannot be read");
 }

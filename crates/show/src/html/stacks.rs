@@ -5,6 +5,7 @@ use super::hang::{row, write_verdicts, SCRIPT};
 use super::markup::Html;
 use super::page::{framed, navigation, sections};
 use crate::render::stacks::{looked, next, notes, stretch, who};
+use lapscope_data::symbols::FrameName;
 use lapscope_watch::stacks::{Branch, RankStack, StackDiagnosis};
 
 /// Ranks that have a row, and places that stand in the tree; the others are counted.
@@ -91,7 +92,7 @@ fn write_ranks(html: &mut Html, ranks: &[RankStack]) {
             html.within("tbody", &[], |html| {
                 for rank in ranks.iter().take(MOST_RANKS) {
                     let number = rank.rank.map_or_else(String::new, |rank| rank.to_string());
-                    let frames: Vec<String> = rank.frames.iter().map(|it| it.short()).collect();
+                    let frames = rank.places(FrameName::short);
                     let (pid, place) = (rank.pid.to_string(), rank.place());
                     row(html, "td", &[&number, &rank.host, &pid, &place, &frames.join(" ← ")]);
                 }

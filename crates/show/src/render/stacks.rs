@@ -189,8 +189,8 @@ fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result
         let passed = rank.arguments.as_ref().map(|it| format!(" ({})", it.in_words()));
         writeln!(out, "  {call}{}", passed.unwrap_or_default())?;
     }
-    for frame in rank.frames.iter().map(FrameName::short) {
-        writeln!(out, "  {frame}")?;
+    for place in rank.places(FrameName::short) {
+        writeln!(out, "  {place}")?;
     }
     Ok(())
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{self, RankStack};
+use super::place::RankStack;
 use super::processes::distinct;
 use super::tree::{self, Branch};
+use super::words;
 use crate::hang::Diagnosis;
 use lapscope_data::model::{Nanos, Rank};
 
@@ -21,13 +22,6 @@ pub struct HostLook {
     /// Processes of other users, which may be ranks, too.
     pub forbidden: u64,
     pub notes: Vec<String>,
-}
-
-impl RankStack {
-    /// "in MPI_Recv, called at exchange ring.c:20".
-    pub fn place(&self) -> String {
-        place::place(self)
-    }
 }
 
 /// A host of which nothing was seen.
@@ -99,7 +93,7 @@ pub fn merge(mut looks: Vec<HostLook>, unseen: Vec<UnseenHost>) -> StackDiagnosi
     ranks.sort_by_key(|it| it.rank);
     StackDiagnosis {
         observed_ns: observed,
-        sentence: place::sentence(&ranks),
+        sentence: words::sentence(&ranks),
         recorded: Vec::new(),
         tree: tree::merge(&ranks),
         held_ns: held,

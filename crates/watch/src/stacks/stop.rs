@@ -13,8 +13,12 @@ use super::maps::{read_memory, Mapping};
 use super::python::PythonLines;
 use lapscope_data::state::{state_of_thread, SystemState};
 
-/// So much of a stack is copied, from its top on.
-const MOST_STACK: usize = 512 << 10;
+/// So much of a stack is copied, from its top on; then as much as was copied before, where its callers go on behind that, or on
+/// another stack, as that of a handler of a signal.
+const FIRST_BYTES: usize = 512 << 10;
+const MOST_BYTES: usize = 16 << 20;
+/// A thread that is held is not copied for longer.
+const MOST_HELD: Duration = Duration::from_millis(10);
 /// A thread stops when it has a processor. One that has not stopped by then is let go: it is in the kernel, where nothing stops it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -37,17 +41,36 @@ pub struct ThreadCopy {
     pub tid: i64,
     pub system: SystemState,
     pub registers: Registers,
-    /// Memory from `registers.stack` on.
-    pub stack: Vec<u8>,
+    /// Parts of its stack, each with its address; the first from `registers.stack` on.
+    pub stack: Vec<(u64, Vec<u8>)>,
     pub python: PythonLines,
 }
 
 impl ThreadCopy {
     /// A word of the stack.
     pub fn word(&self, address: u64) -> Option<u64> {
-        let at = usize::try_from(address.checked_sub(self.registers.stack)?).ok()?;
-        let bytes = self.stack.get(at..at.checked_add(8)?)?;
-        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+        self.stack.iter().find_map(|(begin, bytes)| {
+            let at = usize::try_from(address.checked_sub(*begin)?).ok()?;
+            let bytes = bytes.get(at..at.checked_add(8)?)?;
+            Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+        })
+    }
+
+    /// Copies on while its callers are in memory that was not copied, which `wants` says; up to a deadline.
+    fn complete(
+        &mut self,
+        pid: i64,
+        maps: &[Mapping],
+        wants: &impl Fn(&ThreadCopy) -> Option<u64>,
+        deadline: Option<Instant>,
+    ) {
+        let mut copied = FIRST_BYTES;
+        while copied < MOST_BYTES && deadline.map_or(true, |it| Instant::now() < it) {
+            let Some(address) = wants(self) else { return };
+            let Ok(bytes) = read_stack(pid, address, copied, maps) else { return };
+            self.stack.push((address, bytes));
+            copied *= 2;
+        }
     }
 }
 
@@ -61,14 +84,38 @@ pub struct ProcessCopy {
     pub held: Duration,
 }
 
+/// Copies one that runs, once more.
+///
+/// # Errors
+/// It does not run, or may not be stopped.
+pub fn copy_again(
+    pid: i64,
+    tid: i64,
+    python: &(impl Fn(i64) -> PythonLines + Sync),
+    wants: &(impl Fn(&ThreadCopy) -> Option<u64> + Sync),
+) -> io::Result<(ThreadCopy, Duration)> {
+    let asleep = || io::Error::other("it does not run");
+    let system = state_of_thread(pid, tid).filter(|it| it.state == 'R').ok_or_else(asleep)?;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
+    on_own_thread(|| stopped(pid, tid, system, &maps, python, wants))
+}
+
+/// The kernel lets go of what a thread traces when that ends, in whatever way.
+fn on_own_thread<T: Send>(trace: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let traced = std::thread::scope(|scope| scope.spawn(trace).join());
+    traced.unwrap_or_else(|_| Err(io::Error::other("it could not be copied")))
+}
+
 /// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told, `python` reads
-/// lines of one while it stands.
+/// lines of one while it stands, `wants` says where its callers are in memory that was not copied.
 ///
 /// # Errors
 /// There is no such process any more.
 pub fn copy(
     pid: i64,
     python: &(impl Fn(i64) -> PythonLines + Sync),
+    wants: &(impl Fn(&ThreadCopy) -> Option<u64> + Sync),
     mut is_enough: impl FnMut(&ThreadCopy) -> bool,
 ) -> io::Result<ProcessCopy> {
     let tids = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
@@ -79,15 +126,12 @@ pub fn copy(
     let mut copy = ProcessCopy::default();
     for tid in tids {
         let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
-        let thread = asleep(pid, tid, &system, &maps, python);
+        let thread = asleep(pid, tid, &system, &maps, python, wants);
         if let Some(thread) = thread.filter(|thread| is_enough(thread)) {
             copy.threads.push(thread);
             continue;
         }
-        let traced = std::thread::scope(|scope| {
-            scope.spawn(|| stopped(pid, tid, system, &maps, python)).join()
-        });
-        match traced.unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
+        match on_own_thread(|| stopped(pid, tid, system, &maps, python, wants)) {
             Ok((thread, held)) => {
                 copy.held = copy.held.max(held);
                 copy.threads.push(thread);
@@ -119,6 +163,7 @@ fn asleep(
     system: &SystemState,
     maps: &[Mapping],
     python: &impl Fn(i64) -> PythonLines,
+    wants: &impl Fn(&ThreadCopy) -> Option<u64>,
 ) -> Option<ThreadCopy> {
     let place = format!("/proc/{pid}/task/{tid}/syscall");
     let before = fs::read_to_string(&place).ok()?;
@@ -126,13 +171,14 @@ fn asleep(
     let mut address = || u64::from_str_radix(last.next()?.strip_prefix("0x")?, 16).ok();
     let (instruction, stack) = (address()?, address()?);
     let registers = Registers { instruction, stack, ..Registers::default() };
-    let thread = ThreadCopy {
+    let mut thread = ThreadCopy {
         tid,
         system: system.clone(),
         registers,
-        stack: read_stack(pid, stack, maps).ok()?,
+        stack: vec![(stack, read_stack(pid, stack, FIRST_BYTES, maps).ok()?)],
         python: python(tid),
     };
+    thread.complete(pid, maps, wants, None);
     let after = fs::read_to_string(&place).ok()?;
     (before == after).then_some(thread)
 }
@@ -163,6 +209,7 @@ fn stopped(
     system: SystemState,
     maps: &[Mapping],
     python: &impl Fn(i64) -> PythonLines,
+    wants: &impl Fn(&ThreadCopy) -> Option<u64>,
 ) -> io::Result<(ThreadCopy, Duration)> {
     seize(tid)?;
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
@@ -170,10 +217,11 @@ fn stopped(
     let begun = Instant::now();
     let held = Held(tid);
     let registers = read_registers(tid)?;
-    let stack = read_stack(pid, registers.stack, maps)?;
-    let python = python(tid);
+    let stack = vec![(registers.stack, read_stack(pid, registers.stack, FIRST_BYTES, maps)?)];
+    let mut thread = ThreadCopy { tid, system, registers, stack, python: python(tid) };
+    thread.complete(pid, maps, wants, Some(begun + MOST_HELD));
     drop(held);
-    Ok((ThreadCopy { tid, system, registers, stack, python }, begun.elapsed()))
+    Ok((thread, begun.elapsed()))
 }
 
 /// Another lapscope that looks at the same process lets it go at once.
@@ -247,12 +295,12 @@ fn read_registers(tid: i64) -> io::Result<Registers> {
 // --- memory ------------------------------------------------------------------------------------------------------------
 
 /// Up to the end of its mapping, of those that were there before any thread was stopped.
-fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {
+fn read_stack(pid: i64, begin: u64, most: usize, maps: &[Mapping]) -> io::Result<Vec<u8>> {
     let end = maps
         .iter()
         .find(|mapping| mapping.addresses.contains(&begin))
         .ok_or_else(|| io::Error::other("its stack pointer points to no memory"))?
         .addresses
         .end;
-    read_memory(pid, begin, ((end - begin) as usize).min(MOST_STACK))
+    read_memory(pid, begin, ((end - begin) as usize).min(most))
 }

@@ -1,42 +1,9 @@
 use std::time::Instant;
 
 use super::*;
-use crate::stacks::Doing;
+use crate::stacks::made::{frame, rank};
 use lapscope_data::say;
 use lapscope_data::symbols::FrameName;
-
-fn frame(function: &str, line: u32) -> FrameName {
-    FrameName {
-        function: Some(function.to_owned()),
-        offset: None,
-        file: Some("/src/solver/x.c".to_owned()),
-        line: Some(line),
-        column: None,
-        module: Some("/opt/app/bin/app".to_owned()),
-        address: u64::from(line),
-        inlined: false,
-    }
-}
-
-fn rank(number: i64, host: &str, call: Option<&str>, frames: Vec<FrameName>) -> RankStack {
-    RankStack {
-        rank: Some(Rank::of_first_world(number)),
-        host: host.to_owned(),
-        pid: 1000 + number,
-        command: "./app".to_owned(),
-        size: Some(10_000),
-        doing: if call.is_some() { Doing::InMpi } else { Doing::Computes },
-        call: call.map(str::to_owned),
-        sleeps_in: None,
-        stands: true,
-        arguments: None,
-        frames,
-        threads: 1,
-        is_recorded: false,
-        run: None,
-        problem: None,
-    }
-}
 
 fn look(host: &str, ranks: Vec<RankStack>) -> HostLook {
     HostLook {

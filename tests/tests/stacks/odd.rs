@@ -1,10 +1,10 @@
 //! Processes that are odd, and machines that forbid to look: the answer is a partial one, and says why.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
@@ -15,6 +15,8 @@ use lapscope_tests::{build, child, mpi, paths, say};
 /// A process that is looked at, and killed when it goes out of scope.
 struct Odd {
     started: Child,
+    /// What it prints further.
+    output: BufReader<ChildStdout>,
     /// Of itself, or of the child that is looked at.
     pid: i64,
 }
@@ -26,15 +28,20 @@ impl Odd {
         let started = command.args(args).stdout(Stdio::piped()).spawn();
         let mut started = started.expect("it starts");
         let mut line = String::new();
-        let output = started.stdout.take().expect("a pipe");
-        BufReader::new(output).read_line(&mut line).expect("a line");
+        let mut output = BufReader::new(started.stdout.take().expect("a pipe"));
+        output.read_line(&mut line).expect("a line");
         let pid = line.trim().parse().expect("a number");
         thread::sleep(Duration::from_millis(100)); // it comes to where it stays
-        Odd { started, pid }
+        Odd { started, output, pid }
     }
 
     fn tool(kind: &str) -> Odd {
         Odd::start(&build::tool("odd"), &[kind])
+    }
+
+    /// So many seconds, or threads.
+    fn tool_with(kind: &str, number: u32) -> Odd {
+        Odd::start(&build::tool("odd"), &[kind, &number.to_string()])
     }
 
     /// What `lapscope hang`, behind these words of a command line, says of it.
@@ -188,14 +195,75 @@ fn one_of_32_bits() {
             "ld",
             &["-m".as_ref(), "elf_i386".as_ref(), "-o".as_ref(), program.as_ref(), object.as_ref()],
         );
-    let started = linked.then(|| child::command(&program).spawn().ok()).flatten();
-    let Some(started) = started else {
+    let start = || child::command(&program).stdout(Stdio::piped()).spawn().ok();
+    let Some(mut started) = linked.then(start).flatten() else {
         return say!("NOT TESTED: stacks::odd: no 32-bit programs here");
     };
     let pid = i64::from(started.id());
-    let (rank, notes) = Odd { started, pid }.seen();
+    let output = BufReader::new(started.stdout.take().expect("a pipe"));
+    let (rank, notes) = Odd { started, output, pid }.seen();
     assert_eq!((&rank["doing"], &rank["call"]), (&Value::from("unknown"), &Value::Null));
     assert!(notes.contains("stacks of 32-bit processes cannot be read"), "{notes}");
+}
+
+/// Calls that the kernel ends with EINTR when a tracer stops their thread, and does not begin again.
+#[test]
+fn no_call_is_interrupted() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return say!("NOT TESTED: stacks::odd::no_call_is_interrupted: calls can be begun again on x86-64 alone");
+    }
+    let mut odd = Odd::tool_with("naps", 5);
+    let mut held = 0;
+    while odd.started.try_wait().expect("a child").is_none() {
+        if let Ok(answer) = odd.looked_at::<&str>(&[]) {
+            held += u32::from(answer["held_ns"] != 0);
+        }
+    }
+    let mut said = String::new();
+    odd.output.read_to_string(&mut said).expect("its output");
+    println!("{said} {held} looks");
+    assert!(said.starts_with("0 of ") && held > 2, "{said} {held} looks");
+}
+
+/// More threads on processors than processors: a look is bounded, and threads go on after it.
+#[test]
+fn one_with_many_threads() {
+    let odd = Odd::tool_with("spins", 40);
+    let begun = Instant::now();
+    let (rank, notes) = odd.seen();
+    println!("40 threads: {:?}, {notes}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(rank["threads"], 41, "{rank:#}");
+    let others = rank["other_threads"].as_array().expect("threads");
+    assert!(others.len() <= 40 && others.iter().any(|it| it["doing"] == "computes"), "{rank:#}");
+    let stats = fs::read_dir(format!("/proc/{}/task", odd.pid)).expect("its threads").flatten();
+    let stats = stats.filter_map(|it| fs::read_to_string(it.path().join("status")).ok());
+    assert!(stats.into_iter().all(|it| it.contains("TracerPid:\t0") && !it.contains("(stopped)")));
+}
+
+#[test]
+fn one_whose_first_thread_has_ended() {
+    let (rank, notes) = Odd::tool("headless").seen();
+    assert_eq!((&rank["doing"], &rank["threads"]), (&Value::from("asleep"), &Value::from(1)));
+    assert!(rank["frames"].to_string().contains("outlives_main"), "{rank:#}");
+    assert!(rank["command"].as_str().is_some_and(|it| it.ends_with("odd headless")), "{rank:#}");
+    assert_eq!(notes, "[]");
+}
+
+#[test]
+fn those_that_run_nothing() {
+    let (rank, notes) = Odd::tool("zombie").seen();
+    assert_eq!(rank["doing"], "unknown", "{rank:#}");
+    assert!(notes.contains("its parent has not asked how (a zombie)"), "{notes}");
+    let stat = fs::read_to_string("/proc/2/stat").unwrap_or_default();
+    if !stat.contains("(kthreadd)") {
+        return say!("NOT TESTED: stacks::odd: no thread of the kernel is seen here");
+    }
+    let mut odd = Odd::tool("asleep");
+    odd.pid = 2;
+    let (rank, notes) = odd.seen();
+    assert_eq!(rank["doing"], "unknown", "{rank:#}");
+    assert!(notes.contains("it is a thread of the kernel"), "{notes}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::ops::Range;
 pub struct Mapping {
     pub addresses: Range<u64>,
     pub is_code: bool,
+    pub is_writable: bool,
     pub offset: u64,
     /// The file's number in its file system.
     pub inode: u64,
@@ -27,13 +28,14 @@ impl Mapping {
         let (begin, end) = words.next()?.split_once('-')?;
         let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
         let addresses = hexadecimal(begin)?..hexadecimal(end)?;
-        let is_code = words.next()?.contains('x');
+        let rights = words.next()?;
+        let (is_code, is_writable) = (rights.contains('x'), rights.contains('w'));
         let offset = hexadecimal(words.next()?)?;
         let inode = words.nth(1)?.parse().ok()?;
         let path = words.next().unwrap_or_default().trim_start();
         let left = path.strip_suffix(" (deleted)");
         let (path, is_deleted) = (left.unwrap_or(path).to_owned(), left.is_some());
-        Some(Mapping { addresses, is_code, offset, inode, path, is_deleted })
+        Some(Mapping { addresses, is_code, is_writable, offset, inode, path, is_deleted })
     }
 
     /// Whether both are of one file.

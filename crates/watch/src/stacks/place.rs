@@ -39,8 +39,12 @@ impl ThreadSeen {
 /// What a look has found of a process.
 pub(super) struct StackLook {
     pub process: Process,
+    /// The first thread that lives: the one that runs `main`, unless that has ended before others.
+    pub first: i64,
     pub threads: Vec<ThreadSeen>,
     pub held: Duration,
+    /// Threads that were not looked at.
+    pub left_out: usize,
     pub problem: Option<String>,
     /// Why there are no lines of Python of it, where it has an interpreter.
     pub python_problem: Option<String>,
@@ -54,8 +58,10 @@ impl StackLook {
     pub fn new(process: &Process) -> StackLook {
         StackLook {
             process: process.clone(),
+            first: process.pid,
             threads: Vec::new(),
             held: Duration::ZERO,
+            left_out: 0,
             problem: None,
             python_problem: None,
             replaced: Vec::new(),
@@ -65,7 +71,7 @@ impl StackLook {
 
     /// The thread that says where the rank is: one inside an MPI call, else the first. With several inside, the first of them.
     fn chosen(&self) -> Option<&ThreadSeen> {
-        let first = self.threads.iter().find(|thread| thread.copy.tid == self.process.pid);
+        let first = self.threads.iter().find(|thread| thread.copy.tid == self.first);
         let is_inside = |thread: &&ThreadSeen| thread.is_inside();
         first.filter(is_inside).or_else(|| self.threads.iter().find(is_inside)).or(first)
     }
@@ -104,11 +110,32 @@ pub enum Doing {
 pub struct RankStack {
     /// `null`: its launcher did not say.
     pub rank: Option<Rank>,
+    /// Of which launch it is, as its launcher names that; `null`: it does not.
+    pub job: Option<String>,
     pub host: String,
     pub pid: i64,
     pub command: String,
-    /// Ranks of its job; `null`: its launcher did not say.
+    /// Ranks of its MPI_COMM_WORLD, and those of them that were started on its host; `null`: its launcher did not say.
     pub size: Option<u64>,
+    pub local_size: Option<u64>,
+    /// Where its thread is that is inside an MPI call, else the first one.
+    #[serde(flatten)]
+    pub at: ThreadStack,
+    /// Threads of the process.
+    pub threads: usize,
+    /// Where the others are, those inside MPI first; of many only some.
+    pub other_threads: Vec<ThreadStack>,
+    pub is_recorded: bool,
+    /// The run directory that it records into; `null`: none, or not known.
+    pub run: Option<PathBuf>,
+    /// Why it is not known where it is, or a thread of it.
+    pub problem: Option<String>,
+}
+
+/// Where a thread is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadStack {
+    pub tid: i64,
     pub doing: Doing,
     /// The MPI call that it is inside of; `null`: none.
     pub call: Option<String>,
@@ -116,7 +143,7 @@ pub struct RankStack {
     pub called_as: Option<String>,
     /// What was passed to `call`, where that is certain; `null`: nothing is.
     pub arguments: Option<Arguments>,
-    /// The MPI call within which a function of the program's runs, where the rank is; `null`: none.
+    /// The MPI call within which a function of the program's runs, where it is; `null`: none.
     pub within: Option<String>,
     /// Whether that function is a handler of a signal, which interrupted MPI.
     pub by_signal: bool,
@@ -133,13 +160,61 @@ pub struct RankStack {
     pub depth: usize,
     /// How many of them, from the first on, are those of a library that watches calls.
     pub wrapper_frames: usize,
-    /// Threads of the process.
-    pub threads: usize,
-    pub is_recorded: bool,
-    /// The run directory that it records into; `null`: none, or not known.
-    pub run: Option<PathBuf>,
-    /// Why it is not known where it is, or a thread of it.
-    pub problem: Option<String>,
+}
+
+impl ThreadStack {
+    /// Of whom nothing was seen but what the system says.
+    fn unknown(tid: i64, system: Option<&SystemState>) -> ThreadStack {
+        ThreadStack {
+            tid,
+            doing: Doing::Unknown,
+            call: None,
+            called_as: None,
+            arguments: None,
+            within: None,
+            by_signal: false,
+            runs: system.map(|it| it.state == 'R'),
+            sleeps_in: system.and_then(sleeps_in),
+            stands: false,
+            frames: Vec::new(),
+            depth: 0,
+            wrapper_frames: 0,
+        }
+    }
+
+    /// Of a thread at the last look; `between`: looks at threads besides the two.
+    fn of(before: &StackLook, between: &[ThreadSeen], last: &ThreadSeen) -> ThreadStack {
+        let is_it = |it: &&ThreadSeen| it.copy.tid == last.copy.tid;
+        let earlier = before.threads.iter().find(is_it);
+        let between = between.iter().filter(is_it);
+        let seen: Vec<&ThreadSeen> = earlier.into_iter().chain(between).chain([last]).collect();
+        let (shown, polls) = shown(&seen, last);
+        let (nesting, system) = (&shown.nesting, &shown.copy.system);
+        ThreadStack {
+            doing: match (system.state, &nesting.call) {
+                ('T' | 't', _) => Doing::Stopped,
+                _ if polls => Doing::Polls,
+                (_, Some(_)) => Doing::InMpi,
+                ('R', None) => Doing::Computes,
+                (_, None) => Doing::Asleep,
+            },
+            call: nesting.call.clone(),
+            called_as: nesting.called_as.clone(),
+            arguments: shown.arguments.clone(),
+            within: nesting.within.clone(),
+            by_signal: nesting.by_signal,
+            stands: earlier.is_some_and(|it| polls || stands(it, shown)),
+            frames: without_middle(&nesting.frames),
+            depth: nesting.frames.len(),
+            wrapper_frames: nesting.wrapper_frames,
+            ..ThreadStack::unknown(last.copy.tid, Some(system))
+        }
+    }
+
+    /// Whether it says more than that a process has many threads: those of a pool sleep.
+    pub fn is_told(&self) -> bool {
+        !matches!(self.doing, Doing::Asleep | Doing::Unknown)
+    }
 }
 
 /// So many frames are kept at each end of a call path.
@@ -147,63 +222,33 @@ pub(super) const KEPT: usize = 128;
 
 /// By both looks, and by those in between at what one does not decide.
 pub(super) fn choose(before: &StackLook, between: &[ThreadSeen], after: &StackLook) -> RankStack {
-    let unseen = unseen(after);
-    let Some(last) = after.chosen() else { return unseen };
-    let is_it = |it: &&ThreadSeen| it.copy.tid == last.copy.tid;
-    let earlier = before.threads.iter().find(is_it);
-    let between = between.iter().filter(is_it);
-    let seen: Vec<&ThreadSeen> = earlier.into_iter().chain(between).chain([last]).collect();
-    let (shown, polls) = shown(&seen, last);
-    let (nesting, system) = (&shown.nesting, &shown.copy.system);
-    RankStack {
-        doing: match (system.state, &nesting.call) {
-            ('T' | 't', _) => Doing::Stopped,
-            _ if polls => Doing::Polls,
-            (_, Some(_)) => Doing::InMpi,
-            ('R', None) => Doing::Computes,
-            (_, None) => Doing::Asleep,
-        },
-        call: nesting.call.clone(),
-        called_as: nesting.called_as.clone(),
-        arguments: shown.arguments.clone(),
-        within: nesting.within.clone(),
-        by_signal: nesting.by_signal,
-        runs: Some(system.state == 'R'),
-        sleeps_in: sleeps_in(system),
-        stands: earlier.is_some_and(|it| polls || stands(it, shown)),
-        frames: without_middle(&nesting.frames),
-        depth: nesting.frames.len(),
-        wrapper_frames: nesting.wrapper_frames,
-        problem: unseen.problem.or(shown.cut.map(str::to_owned)),
-        ..unseen
-    }
-}
-
-/// What is known of a rank without its stack.
-fn unseen(look: &StackLook) -> RankStack {
-    let process = look.process.clone();
+    const MOST_OTHERS: usize = 32;
+    let process = &after.process;
+    let chosen = after.chosen();
+    let is_other = |it: &&ThreadSeen| chosen.is_some_and(|chosen| chosen.copy.tid != it.copy.tid);
+    let others = after.threads.iter().filter(is_other);
+    let mut other_threads: Vec<ThreadStack> =
+        others.map(|thread| ThreadStack::of(before, &[], thread)).collect();
+    other_threads.sort_by_key(|it| (it.call.is_none(), !it.is_told(), it.tid != after.first));
+    other_threads.truncate(MOST_OTHERS);
+    let cut = chosen.and_then(|thread| thread.cut).map(str::to_owned);
     RankStack {
         rank: process.rank,
+        job: process.job.clone(),
         host: host_name(),
         pid: process.pid,
-        command: process.command,
+        command: process.command.clone(),
         size: process.size,
-        doing: Doing::Unknown,
-        call: None,
-        called_as: None,
-        arguments: None,
-        within: None,
-        by_signal: false,
-        runs: look.system.as_ref().map(|it| it.state == 'R'),
-        sleeps_in: look.system.as_ref().and_then(sleeps_in),
-        stands: false,
-        frames: Vec::new(),
-        depth: 0,
-        wrapper_frames: 0,
-        threads: look.threads.len(),
+        local_size: process.local_size,
+        at: match chosen {
+            Some(thread) => ThreadStack::of(before, between, thread),
+            None => ThreadStack::unknown(process.pid, after.system.as_ref()),
+        },
+        threads: after.threads.len() + after.left_out,
+        other_threads,
         is_recorded: process.is_recorded,
-        run: process.run,
-        problem: look.problem.clone(),
+        run: process.run.clone(),
+        problem: after.problem.clone().or(cut),
     }
 }
 

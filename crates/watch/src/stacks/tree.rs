@@ -24,7 +24,7 @@ pub(super) fn merge(ranks: &[RankStack]) -> Vec<Branch> {
     let mut growing = Growing::default();
     for rank in ranks {
         let mut within = None;
-        let places = shortened(rank.places(FrameName::brief).into_iter().rev());
+        let places = shortened(rank.at.places(FrameName::brief).into_iter().rev());
         for place in places.into_iter().chain([rank.leaf()]) {
             let at = growing.branch(within, place);
             growing.count(at, rank);

@@ -15,7 +15,7 @@ use super::maps::{read_word, Mapping};
 use super::python::{Found, Interpreter, Mixed, PythonLines};
 use super::registers::{self, Known};
 use super::signal;
-use super::stop::{Registers, ThreadCopy};
+use super::stop::{Registers, StackReader, ThreadCopy};
 use lapscope_data::model::{is_python_interpreter, Frame};
 use lapscope_data::symbols::{base_name, Passed};
 
@@ -181,14 +181,6 @@ impl ProcessCode {
         ))
     }
 
-    /// Lines of Python of a thread that does not run meanwhile.
-    pub fn python_lines(&self, tid: i64) -> PythonLines {
-        match &self.interpreter {
-            Some(Ok(interpreter)) => interpreter.read(tid),
-            _ => PythonLines::default(),
-        }
-    }
-
     /// Why lines of Python are not known that there may be.
     pub fn python_problem(&self) -> Option<&str> {
         self.interpreter.as_ref()?.as_ref().err().map(String::as_str)
@@ -255,14 +247,6 @@ impl ProcessCode {
             }
         };
         Unwound { natives, end }
-    }
-
-    /// An address from which on memory of a thread is needed that was not copied, as its callers are there.
-    pub fn goes_on_at(&self, thread: &ThreadCopy) -> Option<u64> {
-        match self.unwind(thread).end {
-            StackEnd::NotCopied(address) => Some(address),
-            _ => None,
-        }
     }
 
     /// Whether a frame may be there: the restorer of a handler stands at its first instruction.
@@ -336,6 +320,22 @@ impl ProcessCode {
         };
         let places: Vec<(u64, u64)> = natives.iter().map(|it| (it.address, it.stack)).collect();
         interpreter.mix(&places, python)
+    }
+}
+
+impl StackReader for ProcessCode {
+    fn python_lines(&self, tid: i64) -> PythonLines {
+        match &self.interpreter {
+            Some(Ok(interpreter)) => interpreter.read(tid),
+            _ => PythonLines::default(),
+        }
+    }
+
+    fn goes_on_at(&self, thread: &ThreadCopy) -> Option<u64> {
+        match self.unwind(thread).end {
+            StackEnd::NotCopied(address) => Some(address),
+            _ => None,
+        }
     }
 }
 

@@ -11,9 +11,7 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time};
 use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
-use lapscope_watch::stacks::{
-    Absent, Arguments, Branch, RankStack, RecordedRun, StackDiagnosis, ThreadStack,
-};
+use lapscope_watch::stacks::{Absent, Branch, RankStack, RecordedRun, StackDiagnosis, ThreadStack};
 
 /// Lines of the tree; branches of one place, and how many of these are the last ones.
 const MOST_LINES: usize = 80;

@@ -228,9 +228,15 @@ mod tests {
         let frames = vec![frame("log", 3), frame("MPI_Allreduce", 5), frame("step", 40)];
         let mut rank = rank(0, "a", Some("MPI_Barrier"), frames);
         (rank.at.wrapper_frames, rank.at.called_as) = (2, Some("MPI_Allreduce".to_owned()));
-        assert_eq!(rank.place(), "in MPI_Barrier, called through MPI_Allreduce of app at step x.c:40");
+        assert_eq!(
+            rank.place(),
+            "in MPI_Barrier, called through MPI_Allreduce of app at step x.c:40"
+        );
         rank.at.called_as = None;
-        assert_eq!(rank.place(), "in MPI_Barrier, called through MPI_Barrier of app at step x.c:40");
+        assert_eq!(
+            rank.place(),
+            "in MPI_Barrier, called through MPI_Barrier of app at step x.c:40"
+        );
     }
 
     #[test]

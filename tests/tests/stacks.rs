@@ -169,9 +169,10 @@ fn what_is_inside_of_what() {
         );
         is(1, json!({"doing": "asleep", "call": null, "within": "MPI_Send", "by_signal": false}));
         is(2, json!({"doing": "in_mpi", "call": "MPI_Recv", "within": null}));
-        is(
-            2,
-            json!({"arguments": {"from": "MPI_ANY_SOURCE", "tag": "MPI_ANY_TAG", "communicator": "MPI_COMM_WORLD"}}),
+        let passed = &rank(2)["arguments"];
+        assert_eq!(
+            (&passed["from"], &passed["tag"]),
+            (&"MPI_ANY_SOURCE".into(), &"MPI_ANY_TAG".into())
         );
         assert!(rank(2)["depth"].as_u64().is_some_and(|depth| depth > 4000), "{:#}", rank(2));
         is(3, json!({"doing": "polls", "call": "MPI_Iprobe"}));
@@ -180,15 +181,12 @@ fn what_is_inside_of_what() {
             5,
             json!({"doing": "in_mpi", "call": "MPI_Ssend", "called_as": null, "wrapper_frames": 1}),
         );
-        for part in [
-            "combines within.c:",
-            " (within a function of the program's that MPI_Send runs, called at ",
-        ] {
-            assert!(
-                answer.to_string().contains(part) || answer["sentence"].to_string().contains(part),
-                "{answer:#}"
-            );
-        }
+        let said = answer["sentence"].to_string();
+        let handler = " (within a handler of a signal that interrupted MPI_Recv, called at ";
+        assert!(
+            said.contains(handler) && said.contains("through MPI_Ssend of within at"),
+            "{said}"
+        );
         let tree = answer["tree"].to_string();
         for place in
             ["(inside MPI)", "combine within.c:", "<signal handler called>", "MPI_Ssend within.c:"]

@@ -203,7 +203,7 @@ impl Reader {
         let living = stop::threads(pid).unwrap_or_default().first().copied();
         let code = living.and_then(|living| ProcessCode::read(living, &mut self.files));
         look.first = living.unwrap_or(pid);
-        look.system = state_of_thread(pid, look.first);
+        look.system = state_of_thread(pid, look.first).filter(|it| !matches!(it.state, 'Z' | 'X'));
         let why = if living.is_some() { condition::FORBIDDEN } else { condition::ENDED };
         match &code {
             None => look.problem = look.problem.take().or_else(|| Some(why.to_owned())),

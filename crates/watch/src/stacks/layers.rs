@@ -38,11 +38,13 @@ impl ProgramFiles {
             let with_mpi = Some(executable.to_owned());
             return ProgramFiles { paths: HashSet::new(), with_mpi };
         }
-        let of_mpi = needed(loaded, is_of_mpi);
         let of_program = needed(loaded, |it| it.path == executable);
-        let calls_mpi = |it: &&Loaded| it.file.needed.iter().any(|name| is_mpi_library(name));
-        let loaded_later = loaded.iter().filter(calls_mpi).map(|it| it.path.as_str());
-        let paths = of_program.into_iter().chain(loaded_later);
+        let calls_mpi = |it: &Loaded| it.file.needed.iter().any(|name| is_mpi_library(name));
+        // what was loaded later, and does not call MPI, may be what MPI has loaded
+        let is_later = |it: &Loaded| !of_program.contains(it.path.as_str()) && !calls_mpi(it);
+        let of_mpi = needed(loaded, |it| is_of_mpi(it) || is_later(it));
+        let own = loaded.iter().filter(|it| calls_mpi(it)).map(|it| it.path.as_str());
+        let paths = own.chain(of_program.iter().copied());
         let paths = paths.filter(|path| !of_mpi.contains(path)).map(str::to_owned).collect();
         ProgramFiles { paths, with_mpi: None }
     }

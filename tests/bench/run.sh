@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [jobs]      default: all
+#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [many_jobs]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -43,6 +43,25 @@ rate() {
     done
 }
 
+records() {
+    echo "== the same with rows, sums and the record of a job (LAPSCOPE_RECORD) in turn: neither may cost more than rows"
+    local mpi window turn record
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/message_rate.$mpi" tests/bench/message_rate.c
+        for window in 64 1000; do
+            for turn in 1 2 3; do
+                for record in on sums job; do
+                    mkdir -p "$work/run"
+                    printf '  %-8s %-5s' "$mpi" "$record"
+                    LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_RECORD=$record LAPSCOPE_DIR=$work/run \
+                        launch "$mpi" 2 env LD_PRELOAD="$preload" "$work/message_rate.$mpi" 8 "$window" 101
+                    rm -rf "$work/run"
+                done
+            done
+        done
+    done
+}
+
 off() {
     echo "== the same without records, with nothing to inject for (LAPSCOPE_RECORD=off LAPSCOPE_INJECT=auto)"
     local mpi
@@ -55,6 +74,7 @@ off() {
 }
 
 count() { # count PRELOAD PROGRAM WINDOW WINDOWS: what callgrind counts, one line
+    mkdir -p "$work/run"
     LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run LD_PRELOAD=$1 \
         valgrind --tool=callgrind --callgrind-out-file=/dev/null --cache-sim=yes "$2" 8 "$3" "$4" seen 2>&1 | sed -n 's/.*Collected : //p'
     rm -rf "$work/run"
@@ -278,12 +298,12 @@ tune() {
 }
 
 # records of a hundred thousand jobs
-jobs() {
+many_jobs() {
     echo "== lapscope jobs: records imported and listed"
     cargo build --quiet --release -p lapscope-fixture --example jobs
     python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
 }
 
-for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune jobs}"; do
+for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune many_jobs}"; do
     for one in $part; do "$one"; done
 done

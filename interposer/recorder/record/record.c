@@ -92,6 +92,7 @@ static inline ALWAYS_INLINE void announce(struct span *span, struct thread *t, e
     span->call = call;
     span->site = callsite_of(t, caller);
     span->completed = 1;
+    span->share = 0;
     struct operation *operation = announced_operation(span, message);
     span->begin = stamp_begin(t);
     if (UNLIKELY(span->begin > t->next_look))

@@ -17,6 +17,7 @@ struct span {
     struct callsite *site;
     uint64_t begin, end;         /* ticks */
     unsigned completed;          /* requests that share this call's time */
+    uint64_t share;              /* the part of each, where that is known already; else 0 */
     enum call call;
 };
 

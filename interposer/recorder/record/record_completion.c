@@ -97,13 +97,10 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
     return at;
 }
 
-/* This request's part of the call that ended it. Long divisions take as long as all the rest. */
 static inline uint64_t share_of_call(const struct span *span)
 {
     uint64_t ticks = span->end - span->begin;
-    if (span->completed == 1)
-        return ticks;
-    return LIKELY(ticks >> 32 == 0) ? (uint32_t)ticks / span->completed : ticks / span->completed;
+    return span->share ? span->share : span->completed == 1 ? ticks : ticks / span->completed;
 }
 
 /* What LAPSCOPE_RECORD=job wants to know besides. */

@@ -69,23 +69,8 @@ static inline int is_over(const struct batch *batch, int at, const MPI_Status *s
     return is_nulled(batch, at) || (error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR != MPI_ERR_PENDING);
 }
 
-/* How many requests share the call's time has to be known before they are summed up. Each is looked up once: where all have ended,
- * they are taken out of the index for that. */
-static void count_completed(struct span *span, struct batch *batch, int error)
+static inline ALWAYS_INLINE void end_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
 {
-    if (error == MPI_SUCCESS && !batch->is_detached)
-        batch_detach(batch);
-    span->completed = batch_known(batch);
-}
-
-void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
-{
-    struct batch own;
-    if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED)) {
-        own = *batch;
-        count_completed(span, &own, error);
-        batch = &own;
-    }
     completing_call_done(span, span->completed != 0);
     for (int i = 0; i < batch->count; i++) {
         MPI_Status copy;
@@ -96,6 +81,27 @@ void complete_all(struct span *span, const struct batch *batch, int error, enum 
             complete_at(span, batch, i, error == MPI_ERR_IN_STATUS ? status : NULL,
                         error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR == MPI_SUCCESS ? ended : SPOOL_FAILED);
     }
+}
+
+/* How many requests share the call's time has to be known before they are summed up. Each is looked up once: where all have ended,
+ * they are taken out of the index for that. */
+static __attribute__((noinline)) void complete_all_counted(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
+{
+    struct batch own = *batch;
+    if (error == MPI_SUCCESS && !own.is_detached)
+        span->completed = batch_detach(&own);
+    else
+        span->completed = batch_known(&own);
+    span->share = span->completed ? (span->end - span->begin) / span->completed : 0;
+    end_all(span, &own, error, ended);
+}
+
+void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
+{
+    if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED))
+        complete_all_counted(span, batch, error, ended);
+    else
+        end_all(span, batch, error, ended);
 }
 
 /* Whether indices that a call reports are counted from `base`: they are places of requests, and every request that has

@@ -57,11 +57,17 @@ static inline struct spool_live *take(struct thread *t, MPI_Request handle, cons
     return is_null_request(handle) ? NULL : request_take(t, request_key(handle), variable);
 }
 
-static inline void batch_detach(struct batch *batch)
+/* Returns how many are active. */
+static inline unsigned batch_detach(struct batch *batch)
 {
+    unsigned active = 0;
     batch->is_detached = 1;
-    for (int i = 0; i < batch->count; i++)
-        batch->detached[i] = take(batch->thread, batch->handles[i], variable_at(batch, i));
+    for (int i = 0; i < batch->count; i++) {
+        struct spool_live *live = take(batch->thread, batch->handles[i], variable_at(batch, i));
+        batch->detached[i] = live;
+        active += live && request_is_active(live);
+    }
+    return active;
 }
 
 /* Room for what a call of `count` requests needs, the handles not filled in; returns 0 when there is no memory: the

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [live] [jobs]      default: all
+#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [live] [many_jobs]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -326,12 +326,12 @@ live() {
 }
 
 # records of a hundred thousand jobs
-jobs() {
+many_jobs() {
     echo "== lapscope jobs: records imported and listed"
     cargo build --quiet --release -p lapscope-fixture --example jobs
     python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
 }
 
-for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune live jobs}"; do
+for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune live many_jobs}"; do
     for one in $part; do "$one"; done
 done

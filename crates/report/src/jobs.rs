@@ -1,5 +1,6 @@
 //! Many jobs: what `lapscope jobs` answers.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -105,11 +106,15 @@ pub struct JobLine {
     pub job: ListedJob,
 }
 
-impl JobLine {
-    fn new(job: ListedJob) -> JobLine {
-        let exposed_share = share(job.exposed_seconds, job.run_seconds);
-        JobLine { user_name: user_name(job.user), exposed_share, job }
-    }
+/// Each name is looked up once, as that may ask another machine.
+fn lines(jobs: Vec<ListedJob>) -> Vec<JobLine> {
+    let mut names = HashMap::new();
+    let line = |job: ListedJob| JobLine {
+        user_name: names.entry(job.user).or_insert_with(|| user_name(job.user)).clone(),
+        exposed_share: share(job.exposed_seconds, job.run_seconds),
+        job,
+    };
+    jobs.into_iter().map(line).collect()
 }
 
 fn share(part: f64, whole: f64) -> f64 {
@@ -150,7 +155,7 @@ impl Jobs {
             all: JobSums::new(all.first().unwrap_or(&JobGroup::default())),
             executables: executables(database, filter)?,
             groups: groups.unwrap_or_default(),
-            jobs: jobs.into_iter().map(JobLine::new).collect(),
+            jobs: lines(jobs),
         })
     }
 }

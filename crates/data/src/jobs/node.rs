@@ -1,5 +1,6 @@
 //! What is kept of a node's record: its ranks summed up, and the places where they were most in MPI.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -83,6 +84,13 @@ fn run_seconds(rank: &JobRank) -> f64 {
     rank.run_time().seconds() * rank.processes as f64
 }
 
+/// Of all sites at a place.
+#[derive(Clone, Copy, Default)]
+struct PlaceSums {
+    exposed: Nanos,
+    overlappable: Nanos,
+}
+
 /// Where ranks of the node were in MPI, the most exposed time first.
 pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
     let module = |module: &JobModule| Module {
@@ -91,7 +99,7 @@ pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
     };
     let modules: Vec<Module> = read.modules.iter().map(module).collect();
     let place = |id: i64| read.modules.binary_search_by_key(&id, |module| module.id).ok();
-    let mut found: HashMap<(&str, Frame), (Nanos, Nanos)> = HashMap::new();
+    let mut found: HashMap<(&str, Frame), PlaceSums> = HashMap::new();
     for site in &read.sites {
         let frame = |frame: &&JobFrame| Frame {
             module: frame.module.and_then(place).map(|place| place as u32),
@@ -104,27 +112,27 @@ pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
             continue;
         };
         let sums = found.entry((&site.call, frame)).or_default();
-        sums.0 += site.inside + site.exposed;
-        sums.1 += site.overlappable;
+        sums.exposed += site.inside + site.exposed;
+        sums.overlappable += site.overlappable;
     }
     let mut found: Vec<_> = found.into_iter().collect();
-    found.sort_by_key(|&((call, frame), (exposed, _))| (std::cmp::Reverse(exposed), call, frame));
-    type Found<'a> = ((&'a str, Frame), (Nanos, Nanos));
-    let row = |(place, ((call, frame), (exposed, overlappable))): (usize, Found<'_>)| {
+    found.sort_by_key(|&((call, frame), sums)| (Reverse(sums.exposed), call, frame));
+    let row = |((call, frame), sums): ((&str, Frame), PlaceSums)| {
         let module = &modules[frame.module.unwrap_or_default() as usize];
         ListedSite {
             user: node.user,
             job: node.job.clone(),
             host: node.host.clone(),
             began_unix_ns: node.began_unix_ns,
-            place: place as i64,
+            place: 0,
             call: call.to_owned(),
             module: module.path.clone(),
             build_id: Some(module.build_id.clone()).filter(|id| !id.is_empty()),
             address: frame.address as i64,
-            exposed_seconds: exposed.seconds(),
-            overlappable_seconds: overlappable.seconds(),
+            exposed_seconds: sums.exposed.seconds(),
+            overlappable_seconds: sums.overlappable.seconds(),
         }
     };
-    found.into_iter().take(PLACES).enumerate().map(row).collect()
+    let rows = found.into_iter().take(PLACES).map(row);
+    rows.zip(0..).map(|(row, place)| ListedSite { place, ..row }).collect()
 }

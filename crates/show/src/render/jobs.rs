@@ -42,8 +42,8 @@ pub fn write(out: &mut dyn Write, jobs: &Jobs, style: Style) -> io::Result<()> {
 }
 
 /// What stands above the executables.
-pub const EXECUTABLES: &str = "which would gain most, and by what: at most so much of their ranks' run time over all these jobs; these are bounds, \
-    no promises, and two of them may be the same time";
+pub const EXECUTABLES: &str = "Those that would gain most: at most so much of the run time of all their ranks in these jobs. These are \
+    bounds, no promises, and two of them may be the same time.";
 
 /// "1234 jobs of 17 users, 2026-01-01 to 2026-02-01"
 pub fn about(all: &JobSums) -> String {

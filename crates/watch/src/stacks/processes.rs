@@ -135,11 +135,13 @@ impl Processes {
         worlds
     }
 
+    /// Of those that were started here, as far as that is told.
     fn lacks_ranks(&self) -> bool {
         let worlds = self.worlds();
         let lacks = |it: &Process| {
             let found = it.rank.and_then(|rank| worlds.get(&(it.job.as_deref(), rank.world)));
-            found.is_some_and(|found| it.size.is_some_and(|size| size > found.len() as u64))
+            let started = it.local_size.or(it.size).unwrap_or(0);
+            found.is_some_and(|found| started > found.len() as u64)
         };
         self.found.iter().any(lacks)
     }

@@ -96,33 +96,20 @@ impl Entry {
     }
 }
 
-/// What a rank's threads are inside of, by number, and where a history is wanted what is under way.
+/// What a rank's threads are inside of, by number, and what is under way. Where no history is wanted one copy of that is enough.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn read(spool: &Spool) -> io::Result<(Vec<ThreadInside>, Vec<Entry>)> {
     let (mut threads, mut entries) = (Vec::new(), Vec::new());
     for chunk in spool.chunks.iter().filter(|chunk| chunk.kind == at::LIVE) {
-        if spool.tables.has_history {
-            read_chunk(spool, chunk, &mut threads, &mut entries)?;
-        } else if chunk.has_state {
-            threads.extend(read_state(spool, chunk)?);
-        }
+        read_chunk(spool, chunk, &mut threads, &mut entries)?;
     }
     entries.retain(|entry| !is_recorded(spool, entry));
     entries.sort_unstable_by_key(|entry| (entry.post_begin, entry.thread, entry.variable));
     threads.sort_unstable_by_key(|inside: &ThreadInside| inside.number);
     threads.dedup_by_key(|inside| inside.number);
     Ok((threads, entries))
-}
-
-/// Two copies of a thread's state alone.
-fn read_state(spool: &Spool, chunk: &Chunk) -> io::Result<Option<ThreadInside>> {
-    let (mut first, mut second) = (Vec::new(), Vec::new());
-    spool.read_chunk(chunk, now::BYTES as u64, &mut first)?;
-    spool.read_chunk(chunk, now::BYTES as u64, &mut second)?;
-    let is_there = first.len() == now::BYTES && second.len() == now::BYTES;
-    is_there.then(|| inside(spool, chunk, &first, &second)).transpose()
 }
 
 fn read_chunk(
@@ -133,14 +120,19 @@ fn read_chunk(
 ) -> io::Result<()> {
     let (mut bytes, mut again) = (Vec::new(), Vec::new());
     spool.read_chunk(chunk, chunk.bytes, &mut bytes)?;
-    let mut is_same = false;
+    let mut is_same = !spool.tables.has_history;
+    if is_same {
+        spool.read_chunk(chunk, now::BYTES as u64, &mut again)?;
+    }
     for _ in 0..TRIES {
-        spool.read_chunk(chunk, chunk.bytes, &mut again)?;
-        is_same = bytes == again;
         if is_same {
             break;
         }
-        std::mem::swap(&mut bytes, &mut again);
+        spool.read_chunk(chunk, chunk.bytes, &mut again)?;
+        is_same = bytes == again;
+        if !is_same {
+            std::mem::swap(&mut bytes, &mut again);
+        }
     }
     let mut from = 0;
     if chunk.has_state {
@@ -149,11 +141,14 @@ fn read_chunk(
         }
         from = now::BYTES;
     }
-    let old = bytes.get(from..).unwrap_or_default().chunks_exact(live::BYTES);
-    let new = again.get(from..).unwrap_or_default().chunks_exact(live::BYTES);
-    let is_in_use = |entry: &&[u8]| u32_at(entry, live::OPERATION) != 0;
-    let agreed = old.zip(new).filter(|(old, new)| is_same || old == new).map(|(old, _)| old);
-    entries.extend(agreed.filter(is_in_use).map(Entry::read));
+    let all = bytes.get(from..).unwrap_or_default().chunks_exact(live::BYTES);
+    let places = (from..).step_by(live::BYTES);
+    let is_agreed = |place: usize, entry: &[u8]| {
+        is_same || again.get(place..place + live::BYTES) == Some(entry)
+    };
+    let is_in_use = |entry: &[u8]| u32_at(entry, live::OPERATION) != 0;
+    let agreed = all.zip(places).filter(|&(it, place)| is_in_use(it) && is_agreed(place, it));
+    entries.extend(agreed.map(|(entry, _)| Entry::read(entry)));
     Ok(())
 }
 

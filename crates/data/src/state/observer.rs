@@ -70,8 +70,8 @@ impl Observer {
         Observer { reads_databases: false, ..self }
     }
 
-    /// For who looks at how fast a job goes, not at what it comes to: neither requests under way nor a [`RankState::history`] are
-    /// read, nor where threads sleep.
+    /// For who looks at how fast a job goes, not at what it comes to: neither [`RankState::requests`] nor a [`RankState::history`]
+    /// are told, nor where threads sleep.
     #[must_use]
     pub fn without_history(self) -> Observer {
         Observer { has_history: false, ..self }

@@ -33,7 +33,8 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
     let clock = header.clock;
     let mut requests = Vec::with_capacity(sight.entries.len());
     let mut places = Vec::with_capacity(sight.entries.len());
-    for entry in &sight.entries {
+    let has_history = translate.spool.tables.has_history;
+    for entry in sight.entries.iter().filter(|_| has_history) {
         let Some(operation) = translate.open_operation(entry.operation) else { continue };
         places.push(*entry);
         let partitions = partitions(entry, &operation, translate.names);
@@ -54,9 +55,12 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
     let threads: Vec<ThreadState> = sight
         .threads
         .iter()
-        .map(|inside| thread(translate, inside, &places, &header.end))
+        .map(|inside| ThreadState {
+            last: last_call(translate, inside.number, &sight.entries),
+            ..thread(translate, inside, &places, &header.end)
+        })
         .collect();
-    let history = match translate.spool.tables.has_history {
+    let history = match has_history {
         true => history::read(translate, &sight.entries, sight.is_whole, kept),
         false => History::default(),
     };
@@ -130,7 +134,7 @@ fn thread(
         unsuccessful: translate.open_operation(inside.unsuccessful_operation),
         mpi: clock.span(inside.mpi_ticks),
         open,
-        last: last_call(translate, inside.number, entries),
+        last: None,
         system: None,
     }
 }
@@ -140,11 +144,14 @@ fn last_call(translate: &mut Translate<'_>, number: u16, entries: &[Entry]) -> O
     let clock = translate.spool.header.clock;
     let call = translate.spool.stream(number).and_then(|stream| stream.last_call());
     let call = call.map(|call| (call.begin.saturating_add(call.duration), call.operation));
-    let own = entries.iter().filter(|entry| entry.thread == number);
+    let definitions = &translate.spool.tables.definitions;
+    let is_own =
+        |entry: &&Entry| entry.thread == number && definitions.operation(entry.operation).is_some();
+    let own = entries.iter().filter(is_own);
     let post =
         own.map(|entry| (entry.post_begin.saturating_add(entry.post_ticks), entry.operation));
     let (end, id) = post.chain(call).max()?;
-    let operation = *translate.spool.tables.definitions.operation(id)?;
+    let operation = *definitions.operation(id)?;
     Some(LastCall {
         call: translate.call(operation.call),
         path: translate.path(operation.path),

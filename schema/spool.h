@@ -250,7 +250,8 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t seen_complete;            /* absolute ticks; valid with SPOOL_LIVE_SEEN_COMPLETE */
     uint64_t first_unsuccessful_test, last_unsuccessful_test; /* absolute ticks */
     uint64_t last_incomplete;          /* likewise; 0: never */
-    uint64_t next_same, last_same;     /* for the recorder */
+    uint64_t next_same;                /* for the recorder */
+    uint64_t reserved8;
     uint64_t definition;               /* for the recorder */
     uint32_t partitions;               /* of partitioned ones; else 1 or not set */
     uint16_t home;                     /* for the recorder */

@@ -43,7 +43,9 @@ rm -rf "$made"
 ${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$made" 8 200 --ranks-per-node 3 --stencil 2 \
     --collective-every 40 --slow-rank 3
 ${CARGO:-cargo} build --quiet -p lapscope --bin lapscope
-export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1
+rm -rf "$directory/jobs"
+${CARGO:-cargo} run --quiet -p lapscope-fixture --example jobs -- "$directory/jobs" 100
+export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_TEST_JOBS="$directory/jobs" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1
 export LAPSCOPE_CALIBRATION_DIR="$directory/none"
 cd python
 "$python" -m mypy src tests

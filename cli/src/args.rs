@@ -5,6 +5,7 @@ mod export;
 mod hang;
 mod help;
 mod html;
+mod jobs;
 mod live;
 mod manual;
 mod measure;
@@ -37,6 +38,7 @@ pub use export::{
 pub use hang::HangArgs;
 pub use help::{described, help_of, parse, unknown_topic, usage_error};
 pub use html::{HtmlArgs, LISTED_SITES};
+pub use jobs::JobsArgs;
 pub use live::LiveArgs;
 pub use manual::ManualArgs;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
@@ -128,6 +130,7 @@ pub enum Command {
     Overlap(OverlapArgs),
     Reach(ReachArgs),
     Whatif(WhatIfArgs),
+    Jobs(JobsArgs),
     Sql(SqlArgs),
     #[command(hide = true)]
     Merge(ExportSqliteArgs),

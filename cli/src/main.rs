@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Html(args) => commands::html::run(args),
+        Command::Jobs(args) => commands::jobs::run(args),
         Command::Sites(args) => commands::sites::run(args),
         Command::Requests(args) => commands::requests::run(args),
         Command::Pending(args) => {

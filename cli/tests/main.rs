@@ -20,6 +20,7 @@ mod html;
 mod html_compare;
 mod injection;
 mod job_record;
+mod jobs;
 mod kinds;
 mod many_ranks;
 mod matching;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::fixture::{bare, printed, text};
 
-/// All ranks of a job but the last.
+/// Ranks of jobs. They run one program, which has a name of its own.
 struct Bed {
     place: tempfile::TempDir,
     name: String,
@@ -26,17 +26,45 @@ impl Bed {
         Bed::of(2, test)
     }
 
+    /// All ranks of a job but the last.
     fn of(ranks: u32, test: &str) -> Bed {
+        let mut bed = Bed::empty(test);
+        (0..ranks).for_each(|rank| bed.start(rank, ranks + 1, &[]));
+        bed
+    }
+
+    fn empty(test: &str) -> Bed {
         let place = tempfile::tempdir().unwrap();
         let name = format!("asleep-{test}-{}", std::process::id());
-        let program = place.path().join(&name);
-        fs::copy("/bin/sleep", &program).unwrap();
-        let start = |rank: u32| {
-            let mut command = child::command(&program);
-            command.arg("300").env("OMPI_COMM_WORLD_RANK", rank.to_string());
-            command.env("OMPI_COMM_WORLD_SIZE", (ranks + 1).to_string()).spawn().unwrap()
+        fs::copy("/bin/sleep", place.path().join(&name)).unwrap();
+        Bed { ranks: Vec::new(), place, name }
+    }
+
+    fn start(&mut self, rank: u32, size: u32, variables: &[(&str, &str)]) {
+        self.start_as(&self.name.clone(), &["300"], rank, size, variables);
+    }
+
+    fn start_as(
+        &mut self,
+        program: &str,
+        words: &[&str],
+        rank: u32,
+        size: u32,
+        variables: &[(&str, &str)],
+    ) {
+        let mut command = child::command(self.place.path().join(program));
+        command.args(words).env("OMPI_COMM_WORLD_RANK", rank.to_string());
+        command.env("OMPI_COMM_WORLD_SIZE", size.to_string()).envs(variables.iter().copied());
+        // while another test starts a program, that may have this one's file open for writing: fork(2)
+        let busy = |it: &std::io::Result<Child>| {
+            it.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
         };
-        Bed { ranks: (0..ranks).map(start).collect(), place, name }
+        let mut started = command.spawn();
+        while busy(&started) {
+            std::thread::sleep(Duration::from_millis(10));
+            started = command.spawn();
+        }
+        self.ranks.push(started.unwrap());
     }
 
     fn hang(&self, more: &[&str]) -> Command {
@@ -96,6 +124,85 @@ fn ranks_of_this_host() {
     // nobody has looked for the others
     let mut of_one = bare(&["hang", "--interval", "0.1", "--pid", &pid.to_string()]);
     assert!(!printed(&mut of_one).contains("of this job is not on"));
+}
+
+fn ranks(answer: &Value) -> Vec<&Value> {
+    list(answer, "ranks").iter().map(|it| &it["rank"]).collect()
+}
+
+/// Ranks that were started here, and are not found: some have ended, some run another program.
+#[test]
+fn who_has_ended_is_told_from_who_runs_something_else() {
+    let mut bed = Bed::empty("gone");
+    let local = [("OMPI_COMM_WORLD_LOCAL_SIZE", "4"), ("PMIX_NAMESPACE", "prterun-node-7@1")];
+    bed.start(0, 4, &local);
+    bed.start(3, 4, &local);
+    let other = format!("other-{}", bed.name);
+    fs::copy("/bin/sleep", bed.place.path().join(&other)).unwrap();
+    bed.start_as(&other, &["300"], 1, 4, &local);
+    let answer = bed.json(&[]);
+    assert_eq!(ranks(&answer), [0, 3], "{answer:#}");
+    assert_eq!(
+        (list(&answer, "ended"), list(&answer, "of_other_programs")),
+        (&[2.into()][..], &[1.into()][..])
+    );
+    assert!(answer["sentence"].as_str().unwrap().starts_with("Rank 2 has ended. "), "{answer:#}");
+    let text = printed(&mut bed.hang(&["--each-rank"]));
+    assert!(text.contains("rank 1 of this job runs another program"), "{text}");
+    for rank in [&bed.ranks[0], &bed.ranks[1]] {
+        assert!(text.contains(&format!(", process {} on ", rank.id())), "{text}");
+    }
+}
+
+/// Two launches of one program, and worlds of one launch.
+#[test]
+fn jobs_are_answered_one_by_one() {
+    let mut bed = Bed::empty("jobs");
+    for space in ["prterun-node-7@1", "prterun-node-7@2", "prterun-node-9@1"] {
+        bed.start(0, 1, &[("PMIX_NAMESPACE", space)]);
+    }
+    let answer = bed.json(&[]);
+    assert_eq!(ranks(&answer), [&Value::from(0), &Value::from("2:0")], "{answer:#}");
+    let others = list(&answer, "other_jobs");
+    assert_eq!((others.len(), ranks(&others[0])), (1, vec![&Value::from(0)]), "{answer:#}");
+    let page = bed.place.path().join("page.html");
+    let text = printed(&mut bed.hang(&["--html", page.to_str().unwrap()]));
+    assert!(text.contains("3 processes of 2 jobs"), "{text}");
+    assert_eq!(text.matches("\nJOB ").count(), 2, "{text}");
+    assert_eq!(text.matches("CALL PATHS").count(), 2, "{text}");
+    assert!(fs::read_to_string(page).unwrap().contains("1 process, process "));
+}
+
+/// What starts a rank, and its children, have its variables, too; a program has several names.
+#[test]
+fn a_rank_is_one_process_by_all_names_of_its_program() {
+    let mut bed = Bed::empty("names");
+    let (shell, link) = (format!("shell-{}", bed.name), format!("link-{}", bed.name));
+    let at = |name: &str| bed.place.path().join(name);
+    fs::copy("/bin/sh", at(&shell)).unwrap();
+    std::os::unix::fs::symlink(at(&shell), at(&link)).unwrap();
+    let paths = [at(&shell), at(&link)].map(|path| path.to_str().unwrap().to_owned());
+    bed.start_as(&link, &["-c", "(sleep 300; :) & wait; :"], 0, 1, &[]);
+    let pid = bed.ranks[0].id();
+    std::thread::sleep(Duration::from_millis(300));
+    for name in [&shell, &link, &paths[0], &paths[1]] {
+        let mut command = bare(&["hang", "--interval", "0.1", "--command", name]);
+        let answer: Value =
+            serde_json::from_str(&printed(command.args(["--format", "json"]))).unwrap();
+        let found: Vec<&Value> = list(&answer, "ranks").iter().map(|it| &it["pid"]).collect();
+        assert_eq!(found, [pid], "{name}: {answer:#}");
+    }
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let copy = fs::read_to_string(children).unwrap_or_default().trim().to_owned();
+    for pids in [format!("{pid},{copy}"), copy.clone()] {
+        let mut command = bare(&["hang", "--interval", "0.1", "--pid", &pids, "--format", "json"]);
+        let answer: Value = serde_json::from_str(&printed(&mut command)).unwrap();
+        assert_eq!(list(&answer, "ranks").len(), 1, "{answer:#}");
+        let note = format!("process {copy} has the variables of rank 0, which is process {pid}");
+        assert!(answer["notes"].to_string().contains(&note), "{answer:#}");
+    }
+    // SAFETY: a child's child, which nobody else knows
+    unsafe { libc::kill(copy.parse().unwrap(), libc::SIGKILL) };
 }
 
 #[test]
@@ -193,4 +300,8 @@ fn what_cannot_be_asked_is_said() {
     {
         assert!(error.contains(part), "{part}: {error}");
     }
+    let mut without_slurm = bare(&["hang", "--job", "4711000"]);
+    let output = without_slurm.env("PATH", "/nowhere").output().unwrap();
+    assert!(said(&output).contains("there is no squeue here"), "{}", said(&output));
+    assert!(said(&output).contains("lapscope hang --command PROGRAM --hosts"), "{}", said(&output));
 }

@@ -1,5 +1,5 @@
 //! Compiles what the recorder knows of how Python's interpreters are built, once more: to read those of other processes. Writes
-//! down where calls have which parameters.
+//! down what calls there are, and where they have which parameters.
 
 #![allow(clippy::disallowed_macros)] // what cargo is told
 
@@ -17,7 +17,7 @@ fn main() {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let interposer = Path::new(&manifest).join("../../interposer");
     let room = interposer.join("recorder/python");
-    write_signatures(&interposer.join("calls.def"));
+    write_calls(&interposer.join("calls.def"));
     let own = Path::new(&manifest).join("src/stacks/python.c");
     let files = || SOURCES.iter().chain(&HEADERS).map(|name| room.join(name)).chain([own.clone()]);
     for file in files() {
@@ -34,8 +34,9 @@ fn main() {
         .compile("lapscope_python");
 }
 
-/// The parameters of which `lapscope hang` can say something, of all calls.
-fn write_signatures(path: &Path) {
+/// What `lapscope hang` has to know of all calls: their names, the parameters of which it can say something, and whether they
+/// only ask.
+fn write_calls(path: &Path) {
     const SAID: [&str; 6] = ["dest", "source", "root", "tag", "sendtag", "comm"];
     println!("cargo:rerun-if-changed={}", path.display());
     let calls =
@@ -43,19 +44,18 @@ fn write_signatures(path: &Path) {
     let is_said = |(_, param): &(usize, &Param)| {
         SAID.contains(&param.name.as_str()) && ["int", "comm"].contains(&param.kind.name)
     };
-    let mut text = String::from("const SIGNATURES: &[CallParameters] = &[\n");
+    let mut text = String::from("const CALLS: &[CallForStacks] = &[\n");
     for call in calls {
         let said = call.params.iter().enumerate().filter(is_said);
         let said: Vec<(usize, &str)> = said.map(|(place, it)| (place, it.name.as_str())).collect();
-        if !said.is_empty() {
-            writeln!(
-                text,
-                "    CallParameters {{ name: {:?}, parameters: &{said:?} }},",
-                call.name
-            )
-            .expect("a string takes it");
-        }
+        let asks = call.param("flag*").is_some() || call.name == "MPI_Testsome";
+        writeln!(
+            text,
+            "    CallForStacks {{ name: {:?}, parameters: &{said:?}, asks: {asks} }},",
+            call.name
+        )
+        .expect("a string takes it");
     }
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    std::fs::write(Path::new(&out).join("signatures.rs"), text + "];\n").expect("a file");
+    std::fs::write(Path::new(&out).join("calls.rs"), text + "];\n").expect("a file");
 }

@@ -15,6 +15,7 @@ root container bookworm openmpi-bin libopenmpi-dev gcc libc6-dev musl-tools
 cat >"$scratch/app.c" <<'EOF'
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 int main(int argc, char **argv)
 {
     int rank, size;
@@ -30,6 +31,12 @@ int main(int argc, char **argv)
     }
     if (rank == 0)
         printf("ranks: %d\n", size);
+    const char *setting = getenv("OMPI_MCA_btl_vader_eager_limit");
+    FILE *seen = setting ? fopen("seen", "w") : NULL;
+    if (seen) {
+        fprintf(seen, "%s\n", setting);
+        fclose(seen);
+    }
     MPI_Finalize();
     return 0;
 }
@@ -45,6 +52,17 @@ recorded() {
     expect "report of $1" "$said" '^2 ranks on .* Open MPI'
     expect "report of $1" "$said" 'app\.c:1[0-9]'
 }
+
+# tuned NAME COMMAND...: `lapscope tune`, as COMMAND, tries a setting in whole runs of the program, which sees it
+tuned() {
+    what=$1
+    shift
+    rm -f seen
+    said=$("$@" 2>&1) || failed "$what: $said"
+    expect "$what" "$said" 'OMPI_MCA_btl_vader_eager_limit=16384'
+    expect "$what: what the program saw" "$(cat seen 2>&1)" '^16384$'
+}
+setting="--no-injection --budget 1 --setting OMPI_MCA_btl_vader_eager_limit=16384"
 
 # --- engines ---
 # What machines without systemd or with the older kind of cgroups need besides.
@@ -91,7 +109,9 @@ EOF
     said=$(timeout 300 "$command" run --dir nothing -- ./podman run --rm localhost/mpi:1 true 2>&1) || failed "nothing: $said"
     expect nothing "$said" 'nothing was recorded: the container has'
     [ ! -e nothing ] || failed "an empty run directory is left"
-    passed "podman: the host's lapscope around a container, which knows nothing of it"
+    # shellcheck disable=SC2086 # options
+    tuned "tune around" timeout 300 "$command" tune $setting -- ./podman run --rm $mount_here localhost/mpi:1 $launch ./app
+    passed "podman: the host's lapscope around a container, which knows nothing of it; settings are tried in it"
 
     cp "$out/$name.tar.gz" .
     said=$(engine build --isolation=chroot --build-arg BASE=localhost/mpi:1 --build-arg VERSION="$version" \
@@ -134,6 +154,9 @@ namespaces() {
     said=$(inside container --bind "$scratch" "$scratch" --ro-bind "$tree" /lapscope --chdir "$scratch" -- \
         /lapscope/bin/lapscope run --dir plain -- $launch ./app 2>&1) || failed "plain: $said"
     recorded plain "$said"
+    # shellcheck disable=SC2086 # options
+    tuned "tune within" inside container --bind "$scratch" "$scratch" --ro-bind "$tree" /lapscope --chdir "$scratch" -- \
+        /lapscope/bin/lapscope tune $setting -- $launch ./app
     cd "$OLDPWD"
     passed "bubblewrap: one file system for all ranks"
     if ! has mpirun || ! has mpicc; then

@@ -96,9 +96,8 @@ def test_late_messages_by_pair_of_nodes(engine: str, run: lapscope.Run, overlap:
     check_nodes(ask(f"Late messages by pair of nodes, in {engine}"), run, overlap)
 
 
-@pytest.mark.parametrize("engine", ["DuckDB", "Polars"])
-def test_sizes(engine: str, overlap: Dict[str, Any]) -> None:
-    rows = ask(f"Sizes of requests, in {engine}")
+def test_sizes(overlap: Dict[str, Any]) -> None:
+    rows = ask("Sizes of requests, in DuckDB")
     key = ("kind", "from_bytes", "requests", "bytes")
     expected = sorted(tuple(row[name] for name in key) for row in overlap["sizes"])
     assert sorted(tuple(row[name] for name in key) for row in rows) == expected

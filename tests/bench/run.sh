@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune]      default: all
+#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [live] [many_jobs]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -297,6 +297,41 @@ tune() {
     python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
 }
 
-for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune}"; do
+spent() { # spent FILE command...: its processor seconds, user and system, with those of all that it started
+    local TIMEFORMAT='%U %S'
+    { time "${@:2}" >/dev/null 2>&1 || true; } 2>"$1"
+}
+
+live() {
+    echo "== processor time of lapscope live in percent of that of the program, two ranks that exchange 8 bytes for 5 s at full speed"
+    local mpi interval how
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/full_speed.$mpi" tests/apps/full_speed.c
+        for how in "1 --format json" "0.1 --format json" "1 screen"; do
+            read -r interval how <<<"$how"
+            LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run \
+                spent "$work/program" launch "$mpi" 2 env LD_PRELOAD="$preload" "$work/full_speed.$mpi" 5 &
+            until [ -e "$work/run/rank-1.spool" ]; do sleep 0.01; done
+            if [ "$how" = screen ]; then
+                spent "$work/live" script -qec "stty columns 160 rows 50; timeout 5 $lapscope live $work/run" /dev/null
+            else
+                spent "$work/live" "$lapscope" live "$work/run" $how --interval "$interval"
+            fi
+            wait $!
+            paste "$work/live" "$work/program" | awk -v what="$mpi, $how, a look each $interval s" '
+                { printf "  %-44s %5.2f %%  (%.2f of %.2f s)\n", what, 100 * ($1 + $2) / ($3 + $4), $1 + $2, $3 + $4 }'
+            rm -rf "$work/run"
+        done
+    done
+}
+
+# records of a hundred thousand jobs
+many_jobs() {
+    echo "== lapscope jobs: records imported and listed"
+    cargo build --quiet --release -p lapscope-fixture --example jobs
+    python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
+}
+
+for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune live many_jobs}"; do
     for one in $part; do "$one"; done
 done

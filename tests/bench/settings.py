@@ -59,9 +59,9 @@ import array
 world, peer = MPI.COMM_WORLD, 1 - MPI.COMM_WORLD.rank
 out, into = bytearray(2 << 20), bytearray(2 << 20)
 field = array.array("d", range(1000))
-for step in range(40):
+for step in range(120):
     requests = [world.Irecv([into, MPI.BYTE], peer), world.Isend([out, MPI.BYTE], peer)]
-    for _ in range(400):
+    for _ in range(1000):
         total = sum(field)
     MPI.Request.Waitall(requests)
 """

@@ -84,6 +84,19 @@ impl Watched {
         asked(&[&["--interval", interval, "--pid", &pids.join(",")][..], more].concat())
     }
 
+    /// The same of all processes that run this program.
+    ///
+    /// # Errors
+    /// As [`diagnosis`].
+    pub fn stacks_of(&self, program: &Path, interval: &str) -> Result<Value, String> {
+        asked(&[
+            "--interval".as_ref(),
+            interval.as_ref(),
+            "--command".as_ref(),
+            program.as_os_str(),
+        ])
+    }
+
     /// What it has printed on standard error so far.
     pub fn stderr(&self) -> String {
         read(&self.output, "stderr")

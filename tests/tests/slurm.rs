@@ -2,6 +2,7 @@
 //! nodes; steps that are cancelled, that hang, and whose processes do not know of each other.
 
 mod hang;
+mod jobs;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -142,6 +142,60 @@ fn arguments_of_calls() {
     }
 }
 
+/// Functions that MPI calls, handlers of signals, libraries that pass calls on, depth, calls that only ask: none is taken for another.
+#[test]
+fn what_is_inside_of_what() {
+    for mpi in share!(mpi::debian()) {
+        let place = place();
+        let mut job =
+            Watched::start(&job(mpi, 6, "hang/within", place.path()).args(["each_elsewhere"]));
+        job.until_here(6).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
+        std::thread::sleep(Duration::from_millis(500));
+        let answer = look(&job, "0.5");
+        println!("{}: {}", mpi.name, answer["sentence"]);
+        let rank = |number: usize| {
+            let ranks = answer["ranks"].as_array().expect("ranks");
+            ranks.iter().find(|it| it["rank"] == number).unwrap_or_else(|| panic!("{answer:#}"))
+        };
+        let is = |number: usize, what: Value| {
+            let rank = rank(number);
+            let object = what.as_object().expect("an object");
+            assert!(object.iter().all(|(key, value)| rank[key] == *value), "{what} {rank:#}");
+            assert_eq!(rank["stands"], true, "{rank:#}");
+        };
+        is(
+            0,
+            json!({"doing": "computes", "call": null, "within": "MPI_Reduce_local", "by_signal": false}),
+        );
+        is(1, json!({"doing": "asleep", "call": null, "within": "MPI_Send", "by_signal": false}));
+        is(2, json!({"doing": "in_mpi", "call": "MPI_Recv", "within": null}));
+        let passed = &rank(2)["arguments"];
+        assert_eq!(
+            (&passed["from"], &passed["tag"]),
+            (&"MPI_ANY_SOURCE".into(), &"MPI_ANY_TAG".into())
+        );
+        assert!(rank(2)["depth"].as_u64().is_some_and(|depth| depth > 4000), "{:#}", rank(2));
+        is(3, json!({"doing": "polls", "call": "MPI_Iprobe"}));
+        is(4, json!({"doing": "computes", "call": null, "within": "MPI_Recv", "by_signal": true}));
+        is(
+            5,
+            json!({"doing": "in_mpi", "call": "MPI_Ssend", "called_as": null, "wrapper_frames": 1}),
+        );
+        let said = answer["sentence"].to_string();
+        let handler = " (within a handler of a signal that interrupted MPI_Recv, called at ";
+        assert!(
+            said.contains(handler) && said.contains("through MPI_Ssend of within at"),
+            "{said}"
+        );
+        let tree = answer["tree"].to_string();
+        for place in
+            ["(inside MPI)", "combine within.c:", "<signal handler called>", "MPI_Ssend within.c:"]
+        {
+            assert!(tree.contains(place), "{answer:#}");
+        }
+    }
+}
+
 /// Threads asleep in calls that a tracer would end; ranks that compute give what they would have given.
 #[test]
 fn nobody_is_disturbed() {
@@ -166,6 +220,34 @@ fn nobody_is_disturbed() {
         assert_eq!(seen.code, 0, "{seen:?}");
         println!("{}: {looks} looks, {}", mpi.name, seen.stdout);
         assert!(looks > 0, "{seen:?}");
+    }
+}
+
+/// Spawned worlds, copies of ranks, and ranks whose first threads have ended.
+#[test]
+fn each_rank_is_found_once_by_the_name_of_its_world() {
+    for mpi in mpis!() {
+        let place = place();
+        let program = build::app(mpi, "relatives");
+        let of_it = job(mpi, 2, "relatives", place.path()).env("I_MPI_SPAWN", "on");
+        let mut job = Watched::start(&of_it);
+        job.until_here(2).unwrap_or_else(|error| panic!("{}: {error}", mpi.name));
+        std::thread::sleep(Duration::from_millis(500));
+        let answer = job.stacks_of(&program, "0.1").unwrap_or_else(|error| panic!("{error}"));
+        lapscope_fixture::documented::check(&answer.to_string());
+        let ranks = answer["ranks"].as_array().expect("ranks");
+        let names: Vec<String> = ranks.iter().map(|it| it["rank"].to_string()).collect();
+        let has_spawned = job.stderr().contains("here 0 4");
+        println!("{}: {names:?}, {}", mpi.name, answer["sentence"]);
+        let expected = ["0", "1", "\"2:0\"", "\"2:1\""];
+        assert_eq!(names, expected[..if has_spawned { 4 } else { 2 }], "{answer:#}");
+        assert_eq!(answer["other_jobs"], json!([]), "{answer:#}");
+        assert!(ranks.iter().all(|it| it["call"] == "MPI_Recv"), "{answer:#}");
+        assert_eq!(
+            (&answer["ended"], &answer["elsewhere"]),
+            (&json!([]), &json!([])),
+            "{answer:#}"
+        );
     }
 }
 

@@ -20,7 +20,10 @@ const LEAST_COLUMNS: usize = 30;
 /// Commands by what they are for, in the order in which somebody needs them.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Record", &["run", "reach", "recover"]),
-    ("Read", &["report", "html", "overlap", "thresholds", "sites", "requests", "diff", "check"]),
+    (
+        "Read",
+        &["report", "html", "overlap", "thresholds", "sites", "requests", "diff", "check", "jobs"],
+    ),
     ("Ask", &["hang", "live", "whatif"]),
     ("Change", &["tune"]),
     ("Set up", &["doctor", "calibrate", "options", "bench", "help"]),

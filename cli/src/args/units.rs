@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use lapscope_data::calendar;
 use lapscope_data::options::{self, scaled, Values};
 
 fn within<T: TryFrom<i64>>(text: &str, own: &str, range: RangeInclusive<i64>) -> Result<T, String> {
@@ -82,6 +83,17 @@ pub fn interval(text: &str) -> Result<Duration, String> {
     let seconds = text.trim().parse().ok().or_else(whole).filter(|s| (LEAST..=MOST).contains(s));
     let what = || format!("expected {LEAST} to {MOST} s, as 0.5, or a number with a unit, as 2min");
     seconds.map(Duration::from_secs_f64).ok_or_else(what)
+}
+
+/// A moment, in nanoseconds since 1970: a date, or so long ago.
+pub fn moment(text: &str) -> Result<i64, String> {
+    const DAY: i64 = 86400;
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok());
+    let age = days.map(|days| days.saturating_mul(DAY)).or_else(|| scaled(text, "s"));
+    let ago = age.filter(|age| *age >= 0).map(|age| calendar::now_s().saturating_sub(age));
+    let moment = ago.or_else(|| calendar::local_moment(text));
+    let what = || "expected 2026-01-31, 2026-01-31T12:00, or how long ago, as 7d or 12h".to_owned();
+    moment.and_then(|seconds| seconds.checked_mul(1_000_000_000)).ok_or_else(what)
 }
 
 #[cfg(test)]

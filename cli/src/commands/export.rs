@@ -2,7 +2,7 @@
 
 mod interrupt;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(super) mod parquet;
 mod timelines;
 
 use std::fs::File;

@@ -127,9 +127,15 @@ pub(super) fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All of it or nothing: written beside, then renamed.
+/// Writes a page, and says so.
 pub(super) fn write(path: &Path, page: &str) -> Result<()> {
-    let shown = path.display();
+    replace(path, page)?;
+    say!("{}: {}", path.display(), bytes(page.len() as u64));
+    Ok(())
+}
+
+/// All of it or nothing: written beside, then renamed.
+pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let mut beside = tempfile::Builder::new()
@@ -137,10 +143,9 @@ pub(super) fn write(path: &Path, page: &str) -> Result<()> {
         .permissions(std::fs::Permissions::from_mode(0o666)) // less what the user's mask takes away
         .tempfile_in(directory)
         .map_err(|error| cannot_write(path, error))?;
-    let written = beside.write_all(page.as_bytes()).and_then(|()| beside.flush());
+    let written = beside.write_all(text.as_bytes()).and_then(|()| beside.flush());
     written.map_err(|error| cannot_write(path, error))?;
     beside.persist(path).map_err(|error| cannot_write(path, error.error))?;
-    say!("{shown}: {}", bytes(page.len() as u64));
     Ok(())
 }
 

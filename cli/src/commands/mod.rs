@@ -22,6 +22,7 @@ pub mod export;
 pub mod hang;
 pub mod help;
 pub mod html;
+pub mod jobs;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod manual;

@@ -98,7 +98,7 @@ fn from_here(wanted: &Wanted, interval: Duration, alone: Option<&str>) -> Result
     let (recorded, notes) = recorded(&processes.runs(), interval, None);
     let mut found = stacks::merge(vec![stacks::look(&processes, interval)], Vec::new());
     if matches!(wanted, Wanted::Pids(_)) {
-        found.elsewhere.clear(); // of these others may be here
+        found.forget_absent(); // of these others may be here
     }
     found.notes.extend(alone);
     found.notes.extend(notes);
@@ -160,13 +160,20 @@ fn recorded(
     (recorded, notes)
 }
 
-fn with_records(mut found: StackDiagnosis, recorded: Vec<RecordedRun>) -> StackDiagnosis {
-    let lost = found.ranks.iter().filter(|rank| rank.is_recorded && rank.run.is_none()).count();
+fn with_records(mut found: StackDiagnosis, mut recorded: Vec<RecordedRun>) -> StackDiagnosis {
+    let ranks = found.jobs().flat_map(|job| &job.ranks);
+    let lost = ranks.filter(|rank| rank.is_recorded && rank.run.is_none()).count();
     if lost > 0 {
         found.notes.push(format!(
             "{lost} of these ranks {} recorded, where is not known: lapscope hang with the run directory knows for whom they wait",
             if lost == 1 { "is" } else { "are" }
         ));
+    }
+    for job in &mut found.other_jobs {
+        let runs: Vec<PathBuf> = job.own_runs().collect();
+        let is_of_it = |it: &RecordedRun| runs.iter().any(|run| run.as_os_str() == it.run.as_str());
+        let (of_it, others) = recorded.into_iter().partition(is_of_it);
+        (job.recorded, recorded) = (of_it, others);
     }
     found.recorded = recorded;
     found

@@ -4,6 +4,7 @@ pub mod advice;
 mod copied_sends;
 pub mod how;
 pub mod insight;
+pub mod job_cures;
 pub mod measures_in_words;
 pub mod problem;
 pub mod progress_in_words;

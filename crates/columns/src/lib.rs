@@ -7,6 +7,7 @@
 pub mod calls;
 mod causes;
 pub mod directory;
+pub mod jobs;
 pub mod messages;
 pub mod ranks;
 pub mod requests;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -24,6 +24,8 @@ pub enum ColumnValue<R> {
     Whole(fn(&R) -> i64),
     /// `None`: not known or not applicable.
     Maybe(fn(&R) -> Option<i64>),
+    /// A number with a fraction; `None` likewise.
+    Real(fn(&R) -> Option<f64>),
     Word(fn(&R) -> Option<&str>),
 }
 
@@ -50,17 +52,19 @@ impl<R> Column<R> {
     pub fn type_name(&self) -> &'static str {
         match self.of {
             ColumnValue::Whole(_) | ColumnValue::Maybe(_) => "integer",
+            ColumnValue::Real(_) => "number",
             ColumnValue::Word(_) => "text",
         }
     }
 
     pub fn can_be_null(&self) -> bool {
-        matches!(self.of, ColumnValue::Maybe(_) | ColumnValue::Word(_))
+        !matches!(self.of, ColumnValue::Whole(_))
     }
 
     fn schema(&self) -> parquet::errors::Result<Type> {
         let (physical, logical) = match self.of {
             ColumnValue::Whole(_) | ColumnValue::Maybe(_) => (Physical::INT64, None),
+            ColumnValue::Real(_) => (Physical::DOUBLE, None),
             ColumnValue::Word(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let repetition =
@@ -87,6 +91,7 @@ impl<R> Column<R> {
                 out.typed::<Int64Type>().write_batch(&values, None, None)?;
             }
             ColumnValue::Maybe(of) => write_some::<Int64Type>(rows.iter().map(of), out)?,
+            ColumnValue::Real(of) => write_some::<DoubleType>(rows.iter().map(of), out)?,
             ColumnValue::Word(of) => {
                 let words = rows.iter().map(|row| of(row).map(ByteArray::from));
                 write_some::<ByteArrayType>(words, out)?;

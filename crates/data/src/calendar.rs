@@ -1,6 +1,6 @@
 //! The date and time of day, as text.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now in UTC, as "2026-01-31T23:59:59Z".
@@ -18,6 +18,26 @@ pub fn local_stamp() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = at(now.as_secs() as libc::time_t, libc::localtime_r, c"%Y%m%d-%H%M%S");
     format!("{seconds}.{:03}", now.subsec_millis())
+}
+
+/// Seconds since 1970.
+pub fn now_s() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
+}
+
+/// A date, or a date and a time as "2026-01-31T12:00", in the time zone of the user; `None`: it is neither.
+pub fn local_moment(text: &str) -> Option<i64> {
+    let text = CString::new(text).ok()?;
+    [c"%Y-%m-%dT%H:%M", c"%Y-%m-%d"].into_iter().find_map(|pattern| {
+        // SAFETY: tm is plain numbers, and of the text only what is before its end is read.
+        unsafe {
+            let mut tm: libc::tm = std::mem::zeroed();
+            let end = libc::strptime(text.as_ptr(), pattern.as_ptr(), &mut tm);
+            let is_whole = !end.is_null() && *end == 0;
+            tm.tm_isdst = -1; // not known
+            is_whole.then(|| libc::mktime(&mut tm))
+        }
+    })
 }
 
 type TakeApart = unsafe extern "C" fn(*const libc::time_t, *mut libc::tm) -> *mut libc::tm;
@@ -45,6 +65,13 @@ mod tests {
     /// The text with every digit as 9.
     fn shape(text: &str) -> String {
         text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
+    }
+
+    #[test]
+    fn moments_are_read_as_they_are_written() {
+        let begin = local_moment("2026-01-31").expect("a date");
+        assert_eq!(local_moment("2026-01-31T12:30"), Some(begin + 12 * 3600 + 1800));
+        assert_eq!((local_moment("2026-01-31x"), local_moment("yesterday")), (None, None));
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod calls;
 pub mod db;
 pub mod files;
 pub mod job;
+pub mod jobs;
 pub mod merged;
 pub mod model;
 pub mod options;
@@ -19,6 +20,7 @@ pub mod state;
 pub mod store;
 pub mod symbols;
 pub mod text;
+pub mod users;
 
 /// Version of the JSON keys; raised when one changes its meaning or goes.
 pub const JSON_VERSION: u32 = 3;

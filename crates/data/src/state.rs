@@ -11,6 +11,7 @@
 mod database;
 mod definitions;
 mod elsewhere;
+mod fresh;
 mod header;
 mod history;
 mod intern;
@@ -41,7 +42,9 @@ use serde::{Deserialize, Serialize};
 pub use loaded::{before_init, Loaded};
 pub use observer::Observer;
 pub use pulse::{Beat, Pulse};
-pub use seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
+pub use seen::{
+    SeenBy, SeenCall, SeenCalls, SeenCount, SeenInjection, SeenOperation, SeenRequests, Sink,
+};
 pub use system::{state_of as state_of_thread, words_of};
 
 use crate::model::{CallName, CallPath, Kind, Module, Nanos, Rank};

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::mem::{offset_of, size_of};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{anyhow, Context};
 
@@ -131,9 +132,7 @@ impl Owner {
     /// A process that was given its pid later is told by the time of its start. The same name with another boot is this
     /// host before it was booted, or another host of that name: it is this one when the process began before that.
     pub fn fate(&self) -> Fate {
-        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-        let is_this_boot = boot_id.is_ok_and(|boot_id| boot_id.trim() == self.boot_id);
-        if !is_this_boot {
+        if own_boot_id() != Some(self.boot_id.as_str()) {
             let was_here = self.host == host_name() && !self.boot_id.is_empty();
             let is_over = was_here && boot_unix_ns().is_some_and(|boot| self.began_unix_ns < boot);
             return if is_over { Fate::Ended } else { Fate::Unknown };
@@ -158,9 +157,18 @@ impl Owner {
     }
 }
 
+/// Of the system that this process runs on: asked once.
+fn own_boot_id() -> Option<&'static str> {
+    static BOOT_ID: OnceLock<Option<String>> = OnceLock::new();
+    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    BOOT_ID.get_or_init(|| Some(read()?.trim().to_owned())).as_deref()
+}
+
 fn own_pid_namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self/ns/pid").ok().map(|facts| facts.ino())
+    static NAMESPACE: OnceLock<Option<u64>> = OnceLock::new();
+    let read = || std::fs::metadata("/proc/self/ns/pid").ok().map(|facts| facts.ino());
+    *NAMESPACE.get_or_init(read)
 }
 
 /// When this host was booted; proc(5), `btime` of /proc/stat.

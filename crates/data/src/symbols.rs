@@ -22,7 +22,7 @@ pub use call_site::Passed;
 pub use debug_files::find_locally;
 pub use elf::build_id;
 use elf::ElfSymbols;
-pub use name::{base_name, short_function, FrameName};
+pub use name::{base_name, innermost_name, short_function, FrameName};
 pub use path::{name_path, of_program};
 
 /// What names frames. A trait so that analyses can be tested without object files.
@@ -63,10 +63,14 @@ impl Symbols {
         Symbols { modules, names: HashMap::new() }
     }
 
-    /// There are more modules than it has been told of: all of them, the known ones first.
-    pub fn learn(&mut self, modules: &[Module]) {
-        let further = modules.iter().skip(self.modules.len());
-        self.modules.extend(further.map(|module| (module.clone(), None)));
+    /// There are more modules than it has been told of: all of them, the known ones first; `kept`: where files can be read that are
+    /// no longer at their modules' paths.
+    pub fn learn(&mut self, modules: &[Module], kept: &[(u32, PathBuf)]) {
+        for (number, module) in modules.iter().enumerate().skip(self.modules.len()) {
+            let place = kept.iter().find(|(it, _)| *it as usize == number);
+            let loaded = place.map(|(_, path)| LoadedModule::load(module, path));
+            self.modules.push((module.clone(), loaded));
+        }
     }
 
     /// What was passed in registers, by their numbers in DWARF, where a frame calls one of `callees`: as far as the debug information
@@ -81,7 +85,7 @@ impl Symbols {
         let Some((module, loaded)) = loaded.filter(|(it, _)| it.python_function().is_none()) else {
             return Vec::new();
         };
-        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load_named(module));
         let sites = loaded.call_sites.get_or_insert_with(|| {
             CallSites::read(loaded.files.iter().find(|file| elf::has_dwarf(file))?)
         });
@@ -103,7 +107,7 @@ impl Symbols {
         if let Some(function) = module.python_function() {
             return vec![python_name(function, module, frame)];
         }
-        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load_named(module));
         let mut names = loaded.names(frame.address);
         if names.is_empty() {
             names.push(unnamed(frame, None));
@@ -133,7 +137,7 @@ impl NameFrames for Symbols {
         if module.python_function().is_some() {
             return Some(python_place(frame.address).1).filter(|&column| column > 0);
         }
-        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load_named(module));
         let columns = loaded.columns(frame.address.saturating_sub(1));
         columns.get(frame.level as usize).copied().flatten()
     }
@@ -151,7 +155,7 @@ impl NameFrames for Symbols {
         if module.python_function().is_some() {
             return None;
         }
-        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load_named(module));
         loaded.elf().find(frame.address.saturating_sub(1)).map(|found| found.size)
     }
 }
@@ -191,8 +195,11 @@ struct LoadedModule {
 }
 
 impl LoadedModule {
-    fn load(module: &Module) -> Self {
-        let path = Path::new(&module.path);
+    fn load_named(module: &Module) -> Self {
+        LoadedModule::load(module, Path::new(&module.path))
+    }
+
+    fn load(module: &Module, path: &Path) -> Self {
         let (mut files, mut trouble) = (Vec::new(), None);
         match build_id(path) {
             Some(found) if found == module.build_id => files.push(path.to_path_buf()),

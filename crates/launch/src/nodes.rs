@@ -57,7 +57,8 @@ impl Reach {
     /// Slurm does not tell; why, as the end of a sentence.
     pub fn of_job(job: &str) -> Result<Vec<Reach>, String> {
         let told =
-            asked(Command::new("squeue").args(["--noheader", "--format=%A %N", "--jobs", job]))?;
+            asked(Command::new("squeue").args(["--noheader", "--format=%A %N", "--jobs", job]))
+                .map_err(|why| without_slurm(job, &why))?;
         let mut reaches = Vec::new();
         for line in told.lines() {
             let Some((number, nodes)) = line.trim().split_once(' ') else { continue };
@@ -156,6 +157,17 @@ impl Reach {
 
 fn by_ssh(host: &str) -> String {
     format!("ssh -o BatchMode=yes -o ConnectTimeout=5 -- {}", shell::quote(host))
+}
+
+/// Why the nodes of a job are not known, and what does without Slurm.
+fn without_slurm(job: &str, why: &str) -> String {
+    if why.contains("Invalid job id") {
+        return format!("Slurm knows no job {job} that runs");
+    }
+    format!(
+        "Slurm, which knows the nodes of job {job}, does not answer ({why}); without it: lapscope hang --command PROGRAM --hosts \
+         node7,node8"
+    )
 }
 
 fn asked(command: &mut Command) -> Result<String, String> {

@@ -13,7 +13,6 @@ use serde::Serialize;
 use lapscope_data::model::{CallName, Mode, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
-use lapscope_trace::handles::MadeHandles;
 use lapscope_trace::{Direction, Half, Operation, RankTrace, RequestEnd, Trace};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -57,13 +56,8 @@ impl LeftOver {
     }
 }
 
-/// What these ranks left over; `ranks` empty: all of them. `made`: by rank and life.
-pub fn find_left_over(
-    trace: &Trace,
-    made: &HashMap<(Rank, i64), MadeHandles>,
-    ranks: &[Rank],
-    names: &mut dyn NameFrames,
-) -> Vec<LeftOver> {
+/// What these ranks left over; `ranks` empty: all of them.
+pub fn find_left_over(trace: &Trace, ranks: &[Rank], names: &mut dyn NameFrames) -> Vec<LeftOver> {
     let mut sums = LeftOverSums::default();
     let mut alone = Alone::find(trace);
     let is_wanted = |rank: Rank| ranks.is_empty() || ranks.contains(&rank);
@@ -73,7 +67,10 @@ pub fn find_left_over(
             continue;
         }
         let may_be_cancelled = has_open_cancels(trace, rank);
-        for half in trace.halves(at).filter(|half| !half.operation.is_second_half) {
+        let is_open = |it: &Operation| {
+            !it.is_second_half && matches!(it.ended, RequestEnd::Pending | RequestEnd::Freed)
+        };
+        for half in trace.halves_of(at, is_open) {
             let is_alone = alone.receives.remove(&(at, half.index)) && !may_be_cancelled;
             let what = match half.operation.ended {
                 RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,
@@ -82,8 +79,7 @@ pub fn find_left_over(
             };
             sums.add(what, info.rank, half.operation.site);
         }
-        let of_rank = made.get(&(info.rank, info.life)).copied().unwrap_or_default();
-        sums.add_handles(trace, rank, of_rank);
+        sums.add_handles(trace, rank);
     }
     for (rank, index) in alone.sends {
         let (rank, half) = (trace.ranks[rank].info().rank, trace.half(rank, index));
@@ -211,7 +207,7 @@ impl LeftOverSums {
     }
 
     /// What a rank made and never freed.
-    fn add_handles(&mut self, trace: &Trace, rank: &RankTrace, handles: MadeHandles) {
+    fn add_handles(&mut self, trace: &Trace, rank: &RankTrace) {
         let mut made: BTreeMap<LeftOverKind, HashMap<SiteId, u64>> = BTreeMap::new();
         let mut freed: BTreeMap<LeftOverKind, u64> = BTreeMap::new();
         let calls = rank.other_calls.iter().map(|call| &rank.operations[call.operation as usize]);
@@ -229,9 +225,9 @@ impl LeftOverSums {
         for (what, sites) in made {
             let calls: u64 = sites.values().sum();
             let made = match what {
-                LeftOverKind::Communicator => calls.min(handles.communicators),
-                LeftOverKind::Window => calls.min(handles.windows),
-                LeftOverKind::File => calls.min(handles.files),
+                LeftOverKind::Communicator => calls.min(rank.made.communicators),
+                LeftOverKind::Window => calls.min(rank.made.windows),
+                LeftOverKind::File => calls.min(rank.made.files),
                 _ => calls,
             };
             let left = made.saturating_sub(freed.get(&what).copied().unwrap_or(0));
@@ -298,7 +294,7 @@ mod tests {
 
     /// Kinds and counts of what is left of a run whose last receives never ended.
     fn left(trace: &Trace) -> Vec<(LeftOverKind, u64)> {
-        let left = find_left_over(trace, &HashMap::new(), &[], &mut NoNames);
+        let left = find_left_over(trace, &[], &mut NoNames);
         left.iter().map(|it| (it.what, it.count)).collect()
     }
 

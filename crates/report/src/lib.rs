@@ -5,6 +5,7 @@ pub mod check;
 pub mod cvars;
 pub mod diff;
 pub mod findings;
+pub mod jobs;
 pub mod parts;
 pub mod pictures;
 pub mod pipeline;

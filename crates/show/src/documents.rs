@@ -12,6 +12,7 @@ use lapscope_launch::tune::document::TuneDocument;
 use lapscope_predict::whatif::document::WhatIf;
 use lapscope_report::calibration::Calibration;
 use lapscope_report::diff::Diff;
+use lapscope_report::jobs::Jobs;
 use lapscope_report::scaling::Scaling;
 use lapscope_trace::problem::Problem;
 
@@ -36,6 +37,25 @@ impl Document for Diff {
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
         Ok(rows::write(rows, &render::columns::site_pairs(), &self.sites)?)
+    }
+}
+
+impl Document for Jobs {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::jobs::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        format::write_json(self, out)
+    }
+
+    /// The sums that were asked for, else the jobs.
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        if !self.groups.is_empty() {
+            return Ok(rows::write(rows, &render::jobs::columns(), &self.groups)?);
+        }
+        let mut rows = rows::Objects::new(rows);
+        Ok(self.jobs.iter().try_for_each(|job| rows.write(job))?)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod format;
 pub mod html;
 #[cfg(feature = "live")]
 pub mod live;
+pub mod openmetrics;
 pub mod output;
 pub mod plot;
 pub mod render;

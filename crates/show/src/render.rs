@@ -13,6 +13,7 @@ pub mod efficiency;
 pub mod glossary;
 pub mod hang;
 pub mod injection;
+pub mod jobs;
 pub mod left_over;
 pub mod loggps;
 pub mod overlap;

@@ -1,5 +1,5 @@
-//! Ranks that were read once, in files of this process: what a run that is larger than memory is read from when it is looked at
-//! again. A full disk costs time, nothing else.
+//! Ranks that were read once, in files of the command: what a run that is looked at in parts is read from from then on, by workers of
+//! an engine, too, where they find the files. A full disk costs time, nothing else.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -10,12 +10,18 @@ use super::file::{Communicators, FileTrace};
 use super::packed;
 use super::roster::Roster;
 use super::rows::RankRows;
+use serde::{Deserialize, Serialize};
 
-/// Goes away with its files.
-#[derive(Debug)]
+/// A folder. It goes away when the process ends that made it; others that are told of it use what they find there.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Cache {
-    directory: tempfile::TempDir,
+    directory: PathBuf,
+    #[serde(skip)]
+    _own: Option<tempfile::TempDir>,
+    /// Rows of a file that is held in memory as a whole, at the most.
+    most_rows: u64,
     /// Nothing more is kept.
+    #[serde(skip)]
     is_full: AtomicBool,
 }
 
@@ -24,13 +30,19 @@ impl Cache {
     ///
     /// # Errors
     /// No directory can be made there.
-    pub fn new() -> io::Result<Cache> {
-        let directory = tempfile::Builder::new().prefix("lapscope-").tempdir()?;
-        Ok(Cache { directory, is_full: AtomicBool::new(false) })
+    pub fn new(most_rows: u64) -> io::Result<Cache> {
+        let own = tempfile::Builder::new().prefix("lapscope-").tempdir()?;
+        let directory = own.path().to_owned();
+        Ok(Cache { directory, _own: Some(own), most_rows, is_full: AtomicBool::new(false) })
+    }
+
+    /// Whether a file of so many rows can be held in memory, and then be kept.
+    pub(super) fn has_room_for(&self, rows: u64) -> bool {
+        rows <= self.most_rows && !self.is_full.load(Ordering::Relaxed)
     }
 
     fn path(&self, place: u32) -> PathBuf {
-        self.directory.path().join(place.to_string())
+        self.directory.join(place.to_string())
     }
 
     /// The rows of the rank at `place`, if they are kept.

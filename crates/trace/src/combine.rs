@@ -112,6 +112,7 @@ impl<'a> Combiner<'a> {
         rank.starvation = Starvation::new(rows.starved);
         rank.left_out = left_out;
         rank.detail = rows.detail;
+        rank.made = rows.made;
         rank.marks = rows.marks.with_names_of(&mut self.mark_names);
     }
 

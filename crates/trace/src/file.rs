@@ -66,18 +66,18 @@ impl FileTrace {
         of_file: PlacesOfFile<'_>,
         definitions: FileDefinitions,
         mut sink: Option<&mut dyn RowSink>,
-        wanted: Option<(&WantedRanks, Depth)>,
+        (wanted, depth): (Option<&WantedRanks>, Depth),
         progress: &(dyn Fn(u64) + Sync),
     ) -> rusqlite::Result<FileTrace> {
-        let for_replay = wanted.map_or(true, |(_, depth)| depth == Depth::All);
-        let wanted = wanted.map(|(wanted, _)| {
+        let for_replay = depth == Depth::All;
+        let wanted = wanted.map(|wanted| {
             let is_wanted = |info: &RankInfo| wanted.contains(&(info.rank, info.life));
             definitions.ranks.iter().map(is_wanted).collect::<Vec<bool>>()
         });
         let mut file = FileTrace {
             ranks: definitions.ranks.iter().map(|_| RankRows::default()).collect(),
             definitions,
-            communicators: read_communicators(connection)?,
+            communicators: Communicators::new(),
             epochs: query::epochs(connection)?,
             wanted,
             rows: rows_to_scan(connection)?,
@@ -91,6 +91,7 @@ impl FileTrace {
         for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
             rank.end = info.end.0;
         }
+        file.read_communicators(connection)?;
         file.read_starvation(connection)?;
         file.read_detail(connection)?;
         for (slot, marks) in read_marks(connection, |rank| file.wanted_slot(rank))? {
@@ -188,6 +189,18 @@ impl FileTrace {
 
     pub(super) fn slots(&self) -> HashMap<RankKey, u32> {
         (0..).zip(&self.definitions.ranks).map(|(slot, info)| (info.key, slot)).collect()
+    }
+
+    fn read_communicators(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        for row in query::communicators(connection)? {
+            let CommunicatorRow { id, rank, name, identity, ordinal, size } = row;
+            self.communicators.insert(id, Communicator { identity, ordinal, size });
+            if let Some(&slot) = slots.get(&rank) {
+                self.ranks[slot as usize].made.add(&name);
+            }
+        }
+        Ok(())
     }
 
     fn read_starvation(&mut self, connection: &Connection) -> rusqlite::Result<()> {
@@ -311,13 +324,6 @@ fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
 /// Whether it waits for a message and communicates nothing: a probe, or what waits for buffered sends.
 fn waits_for_message(call: &CallName, operation: &FileOperation) -> bool {
     (call.role == "PROBE" && operation.kind == Kind::Recv) || call.drains_buffers()
-}
-
-fn read_communicators(connection: &Connection) -> rusqlite::Result<Communicators> {
-    let named = |CommunicatorRow { id, identity, ordinal, size }: CommunicatorRow| {
-        (id, Communicator { identity, ordinal, size })
-    };
-    Ok(query::communicators(connection)?.into_iter().map(named).collect())
 }
 
 /// Reports progress every so many rows: each of them would cost more than reading it.

@@ -69,7 +69,7 @@ pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
 pub use past::Past;
 pub use presence::Presence;
-pub use read::{ReadProgress, WithSinks};
+pub use read::{sum_and_keep, ReadProgress, WithSinks};
 pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
 pub use stretch::counted::Stretch;
@@ -151,6 +151,7 @@ pub struct RankTrace {
     pub detail: Vec<Detail>,
     /// What the program marked, in the order of time; also where no rows were recorded.
     pub marks: Vec<Mark>,
+    pub made: handles::MadeHandles,
     /// Host, as a number.
     pub node: u32,
     /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.
@@ -312,6 +313,19 @@ impl Trace {
     /// All endpoints of a rank.
     pub fn halves(&self, rank: usize) -> impl Iterator<Item = Half<'_>> {
         (0..self.ranks[rank].endpoints.len()).map(move |index| self.half(rank, index))
+    }
+
+    /// The endpoints of a rank whose operations `wanted` says yes to.
+    pub fn halves_of(
+        &self,
+        rank: usize,
+        wanted: impl Fn(&Operation) -> bool,
+    ) -> impl Iterator<Item = Half<'_>> {
+        let RankTrace { endpoints, operations, .. } = &self.ranks[rank];
+        let wanted: Vec<bool> = operations.iter().map(wanted).collect();
+        let of_wanted = endpoints.iter().enumerate();
+        let of_wanted = of_wanted.filter(move |(_, it)| wanted[it.operation as usize]);
+        of_wanted.map(move |(index, _)| self.half(rank, index))
     }
 
     /// The other end of a message, where it is known.

@@ -80,14 +80,14 @@ pub struct LaneOrder {
 }
 
 /// One side of a lane of messages: endpoints in the order of their posts, and their numbers where these are not 0, 1, 2 ...
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct LaneSide<'a> {
     endpoints: &'a [u32],
     ordinals: &'a [u32],
 }
 
 /// The two sides: sends at the source, receives at the destination.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Sides<'a> {
     sends: LaneSide<'a>,
     receives: LaneSide<'a>,
@@ -107,6 +107,15 @@ impl<'a> LaneSide<'a> {
 impl<'a> Sides<'a> {
     /// Sends and receives of the same number, in order.
     fn pairs(self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let is_whole = self.sends.ordinals.is_empty() && self.receives.ordinals.is_empty();
+        let whole = if is_whole { self } else { Sides::default() };
+        let pairs = whole.sends.endpoints.iter().zip(whole.receives.endpoints);
+        let in_part = (!is_whole).then(|| self.numbered_pairs());
+        pairs.map(|(&send, &receive)| (send, receive)).chain(in_part.into_iter().flatten())
+    }
+
+    /// As [`Sides::pairs`], where some were left out.
+    fn numbered_pairs(self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let mut sends = self.sends.numbered().peekable();
         let mut receives = self.receives.numbered().peekable();
         std::iter::from_fn(move || loop {

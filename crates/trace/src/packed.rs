@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::Communicators;
+use super::handles::MadeHandles;
 use super::marks::RankMarks;
 use super::message_waits::{MessageWait, VainProbes};
 use super::presence::Presence;
@@ -26,6 +27,7 @@ struct Small {
     left_out: Vec<LeftOut>,
     detail: Vec<Detail>,
     marks: RankMarks,
+    made: MadeHandles,
     endpoints: u64,
     calls: u64,
     intervals: u64,
@@ -55,6 +57,7 @@ pub(super) fn write(
         left_out: rows.left_out.clone(),
         detail: rows.detail.clone(),
         marks: rows.marks.clone(),
+        made: rows.made,
         endpoints: rows.endpoints.len() as u64,
         calls: rows.calls.len() as u64,
         intervals: intervals.len() as u64,
@@ -124,6 +127,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
         left_out: small.left_out,
         detail: small.detail,
         marks: small.marks,
+        made: small.made,
         starved: small.starved,
         endpoints,
         calls,

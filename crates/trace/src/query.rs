@@ -10,7 +10,7 @@ mod watches;
 
 use rusqlite::{Connection, Params, Row};
 
-pub(crate) use communicators::{communicator_names, communicators, CommunicatorRow};
+pub(crate) use communicators::{communicators, CommunicatorRow};
 pub(crate) use injection::{injection_budget, injection_sums, injectors, was_asked_to_inject};
 pub(crate) use measures::{counters, has_cpu_time, CounterRow, SumSource};
 pub(crate) use operations::{

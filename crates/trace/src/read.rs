@@ -11,7 +11,11 @@ use super::roster::Roster;
 use super::Trace;
 use rayon::prelude::*;
 
-use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, NoSink, RowSink};
+use crate::sums::aggregate::{Aggregator, FileSums};
+use crate::sums::measures::MeasureSums;
+use lapscope_data::db::{
+    for_each_file, rows_to_scan, DbError, FileDefinitions, NoSink, PerFile, RowSink,
+};
 use lapscope_data::places::{Places, PlacesOfFile};
 
 /// How far reading is.
@@ -57,7 +61,8 @@ impl Trace {
             let read = || -> rusqlite::Result<FileTrace> {
                 progress(ReadProgress::Expected(rows_to_scan(&database.connection)?));
                 let add = |rows| progress(ReadProgress::Read(rows));
-                FileTrace::read(&database.connection, of_file, definitions, rows, None, &add)
+                let all = (None, Depth::All);
+                FileTrace::read(&database.connection, of_file, definitions, rows, all, &add)
             };
             let file = read().map_err(DbError::reading(&database.path))?;
             Ok((file, sink))
@@ -114,7 +119,7 @@ impl Paired {
                 of_file,
                 definitions,
                 None,
-                Some((&missing, depth)),
+                (Some(&missing), depth),
                 &|_| (),
             )
             .map_err(DbError::reading(&database.path))?;
@@ -132,6 +137,35 @@ impl Paired {
     pub fn without_rows(roster: &Arc<Roster>, places: &Arc<Places>) -> Paired {
         Paired::new(Vec::new(), Arc::clone(roster), Arc::clone(places), None)
     }
+}
+
+/// Sums of files of which all counts. What fits is kept, so that each row is read once.
+///
+/// # Errors
+/// No file could be read.
+pub fn sum_and_keep(
+    files: &[PathBuf],
+    (roster, places): (&Roster, &Places),
+    cache: &Cache,
+) -> Result<PerFile<(FileDefinitions, FileSums)>, DbError> {
+    for_each_file(files, |database, mut definitions| {
+        let of_file = places.of_file(&database.path);
+        let connection = &database.connection;
+        let rows = rows_to_scan(connection).map_err(DbError::reading(&database.path))?;
+        if !cache.has_room_for(rows) {
+            let sums = FileSums::read(database, of_file, &mut definitions, None, &|_| ())?;
+            return Ok((definitions, sums));
+        }
+        let mut sums = Aggregator::new(of_file, &definitions);
+        let mut read = || -> rusqlite::Result<MeasureSums> {
+            let (rows, all) = (Some(&mut sums as &mut dyn RowSink), (None, Depth::Sums));
+            let named = definitions.clone();
+            FileTrace::read(connection, of_file, named, rows, all, &|_| ())?.keep(roster, cache);
+            MeasureSums::read(connection, &definitions, of_file, None)
+        };
+        let measures = read().map_err(DbError::reading(&database.path))?;
+        Ok((definitions, FileSums { measures, ..sums.finish() }))
+    })
 }
 
 /// A run, and what other sinks made of the same rows.

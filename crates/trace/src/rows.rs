@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
+use super::handles::MadeHandles;
 use super::marks::RankMarks;
 use super::message_waits::{MessageWait, VainProbes};
 use super::operation::RequestEnd;
@@ -56,6 +57,7 @@ pub(super) struct RankRows {
     pub left_out: Vec<LeftOut>,
     pub detail: Vec<Detail>,
     pub marks: RankMarks,
+    pub made: MadeHandles,
 }
 
 impl RankRows {

@@ -6,7 +6,7 @@ use super::{Direction, Endpoint, Half, Operation, RankTrace, Trace, NONE};
 use lapscope_data::model::{Epoch, Kind};
 
 /// A call that took so long and ended as its partner entered MPI waited for that, nanoseconds.
-const VISIBLE: i64 = 100_000;
+pub const VISIBLE: i64 = 100_000;
 /// Such a part of the call its end may be behind that.
 const NEAR: i64 = 10;
 const MUCH_NEARER: i64 = 50;
@@ -75,17 +75,17 @@ impl Trace {
         next: impl FnOnce(i64) -> Option<i64>,
     ) -> Option<i64> {
         let is_request = half.operation.is_request;
-        // where it may have waited for another one as well, both have to end as nearly together as that goes
-        let near = match is_request && self.completes_others(half) {
-            true => MUCH_NEARER,
-            false => NEAR,
-        };
         let begin = if is_request { half.completion_begin } else { Some(half.post_begin) };
         let (begin, end) = begin.zip(half.completion_end)?;
         let stood = end - begin;
         if stood < VISIBLE {
             return None;
         }
+        // where it may have waited for another one as well, both have to end as nearly together as that goes
+        let near = match is_request && self.completes_others(half) {
+            true => MUCH_NEARER,
+            false => NEAR,
+        };
         let entered = next(begin + stood / 10)?;
         if entered > end {
             return None;

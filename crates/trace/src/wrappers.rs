@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use lapscope_data::model::{innermost_own, CallName, CallPath, Frame, Module};
 use lapscope_data::places::Places;
-use lapscope_data::symbols::{base_name, FrameName, NameFrames};
+use lapscope_data::symbols::{base_name, innermost_name, short_function, FrameName, NameFrames};
 
 /// A function of more machine code than that does something of its own, bytes.
 const MOST_BYTES: u64 = 1024;
@@ -44,9 +44,8 @@ impl WrapperOptions {
     }
 
     fn names(&self, function: &str) -> bool {
-        let bare = bare_function(function);
-        let last = bare.rsplit("::").next().unwrap_or(bare);
-        self.names.iter().any(|name| [function, bare, last].iter().any(|it| matches(name, it)))
+        let (bare, last) = (short_function(function), innermost_name(function));
+        self.names.iter().any(|name| [function, &bare, &last].iter().any(|it| matches(name, it)))
     }
 }
 
@@ -307,11 +306,6 @@ fn look<'a>(
         }
     }
     functions
-}
-
-/// A function without its parameters.
-fn bare_function(function: &str) -> &str {
-    function.split('(').next().unwrap_or(function)
 }
 
 /// Whether `text` is `pattern`, in which `*` stands for any letters.

@@ -304,7 +304,7 @@ impl Body<'_> {
         let made = &self.call.clauses.made;
         line!(
             text,
-            "        {}record_post(t, CALL_{}, {}, begin, end, &message, {}, request);",
+            "        {}record_post(t, CALL_{}, {}, begin, end, message, {}, request);",
             if made.is_empty() && !self.has_buffers() { "" } else { "struct spool_live *live = " },
             self.call.name,
             self.caller(),

@@ -47,7 +47,7 @@ mod tests {
     if (error == MPI_SUCCESS) {
         struct message message = to(dest);
         message.bytes = 4 * count;
-        record_post(t, CALL_MPI_Isend, CALLER(), begin, end, &message, *request, request);
+        record_post(t, CALL_MPI_Isend, CALLER(), begin, end, message, *request, request);
     }
     leave(t);
     return error;

@@ -1,4 +1,4 @@
-//! Reads `interposer/calls.def`, `interposer/options.def`, `schema/tables.def` and `schema/job.def` and writes what the preload library, the
+//! Reads the descriptions (`interposer/calls.def`, `interposer/options.def`, those in `schema`) and writes what the preload library, the
 //! recorder and the command line are built from.
 //!
 //! [`calls`] is the description of calls, made of [`verb`]s and [`clauses`], [`facts`] what the database says of a call,
@@ -49,6 +49,7 @@ fn files(
     options: &options::Options,
     schema: &schema::Schema,
     record: &schema::Schema,
+    jobs: &schema::Schema,
 ) -> Vec<(&'static str, String)> {
     vec![
         ("calls.inc", tables::calls(calls)),
@@ -57,6 +58,8 @@ fn files(
         ("functions.inc", tables::functions(calls)),
         ("job.inc", schema::record::writers(record)),
         ("job.rs", schema::record::readers(record)),
+        ("jobs.rs", schema::jobs::rows(jobs)),
+        ("jobs.sql", schema::sql::statements(jobs)),
         ("options.inc", options::c_table(options)),
         ("options.rs", options::rust_table(options)),
         ("prototypes.h", tables::prototypes(calls)),
@@ -81,8 +84,13 @@ pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result
 }
 
 /// What [`generate`] reads, from the root of the tree.
-pub const DESCRIPTIONS: [&str; 4] =
-    ["interposer/calls.def", "interposer/options.def", "schema/tables.def", "schema/job.def"];
+pub const DESCRIPTIONS: [&str; 5] = [
+    "interposer/calls.def",
+    "interposer/options.def",
+    "schema/tables.def",
+    "schema/job.def",
+    "schema/jobs.def",
+];
 
 /// Reads the descriptions of the tree at `root` and writes all files into a directory. Files whose text has not changed
 /// are left alone, so that nothing is compiled again for nothing.
@@ -90,14 +98,15 @@ pub const DESCRIPTIONS: [&str; 4] =
 /// # Errors
 /// As [`read`], and a file that cannot be written.
 pub fn generate(root: &Path, directory: &Path) -> Result<(), String> {
-    let [calls, options, tables, job] = DESCRIPTIONS.map(|file| root.join(file));
+    let [calls, options, tables, job, jobs] = DESCRIPTIONS.map(|file| root.join(file));
     let calls = read(&calls, calls::parse)?;
     let options = read(&options, options::parse)?;
     let schema = read(&tables, schema::parse)?;
     let record = read(&job, schema::parse)?;
+    let jobs = read(&jobs, schema::parse)?;
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    for (name, text) in files(&calls, &options, &schema, &record) {
+    for (name, text) in files(&calls, &options, &schema, &record, &jobs) {
         let path = directory.join(name);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
@@ -107,16 +116,17 @@ pub fn generate(root: &Path, directory: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The data dictionary, whose tables of columns are made.
-pub const DICTIONARY: &str = "schema/README.md";
+/// The data dictionaries, whose tables of columns are made, each of a description.
+pub const DICTIONARIES: [(&str, &str); 2] =
+    [("schema/README.md", "schema/tables.def"), ("schema/jobs.md", "schema/jobs.def")];
 
-/// The dictionary as it should be.
+/// A dictionary as it should be.
 ///
 /// # Errors
 /// As [`read`], and what it lacks.
-pub fn dictionary(root: &Path) -> Result<String, String> {
-    let schema = read(&root.join("schema/tables.def"), schema::parse)?;
-    read(&root.join(DICTIONARY), |text| schema::dictionary::filled(&schema, text))
+pub fn dictionary(root: &Path, (page, source): (&str, &str)) -> Result<String, String> {
+    let schema = read(&root.join(source), schema::parse)?;
+    read(&root.join(page), |text| schema::dictionary::filled(&schema, text))
 }
 
 /// The page of options, all of which is made.
@@ -135,7 +145,7 @@ mod tests {
     use super::*;
 
     /// Whether a file of the tree is what it would be made as now.
-    fn check(file: &str, source: &str, make: fn(&Path) -> Result<String, String>) {
+    fn check(file: &str, source: &str, make: impl Fn(&Path) -> Result<String, String>) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let made = make(&root).unwrap_or_else(|error| panic!("{error}"));
         let stands = std::fs::read_to_string(root.join(file)).unwrap_or_default();
@@ -146,8 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn the_dictionary_says_what_tables_def_says() {
-        check(DICTIONARY, "tables.def", dictionary);
+    fn dictionaries_say_what_descriptions_say() {
+        for (page, source) in DICTIONARIES {
+            check(page, source, |root| dictionary(root, (page, source)));
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! `lapscope-generate ROOT DIRECTORY` writes what it makes of the .def files in the tree at ROOT; `lapscope-generate ROOT`
-//! lists the calls; `lapscope-generate ROOT --dictionary` writes the tables of columns into schema/README.md, and
+//! lists the calls; `lapscope-generate ROOT --dictionary` writes the tables of columns into the pages of `schema`, and
 //! docs/options.md.
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // what a build prints
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use lapscope_generate::{
-    calls, dictionary, generate, options_page, read, symbols, DICTIONARY, OPTIONS_PAGE,
+    calls, dictionary, generate, options_page, read, symbols, DICTIONARIES, OPTIONS_PAGE,
 };
 
 /// One line for each symbol: call, family, role, binding, symbol.
@@ -24,10 +24,13 @@ fn list(root: &Path) -> Result<(), String> {
 }
 
 fn write_dictionary(root: &Path) -> Result<(), String> {
-    for (file, text) in [(DICTIONARY, dictionary(root)?), (OPTIONS_PAGE, options_page(root)?)] {
-        std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))?;
+    let write = |file: &str, text: String| {
+        std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))
+    };
+    for made in DICTIONARIES {
+        write(made.0, dictionary(root, made)?)?;
     }
-    Ok(())
+    write(OPTIONS_PAGE, options_page(root)?)
 }
 
 fn main() -> ExitCode {

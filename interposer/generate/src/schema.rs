@@ -3,6 +3,7 @@
 
 pub mod columns;
 pub mod dictionary;
+pub mod jobs;
 pub mod record;
 pub mod rules;
 pub mod sql;
@@ -23,6 +24,10 @@ pub struct SchemaTable {
     pub is_checked_as_read: bool,
     /// Files from before it was lack it.
     pub is_later: bool,
+    /// The table that is made of this one's rows.
+    pub parts_of: Option<String>,
+    /// How many columns it has of that table, in front of its own.
+    pub shared: usize,
     pub comment: String,
     pub columns: Vec<SchemaColumn>,
     line: usize,
@@ -35,6 +40,8 @@ pub struct SchemaColumn {
     /// Whether a reader checks its values.
     pub is_checked: bool,
     pub may_be_null: bool,
+    /// The aggregate of SQL that makes a value of those of several rows.
+    pub merged_by: Option<String>,
     pub comment: String,
     /// What the dictionary says behind the comment.
     pub more: String,
@@ -68,7 +75,7 @@ const fn plain(name: &'static str, rule: &'static str, value: &'static str) -> P
     Plain { name, rule, value }
 }
 
-const PLAIN: [Plain; 15] = [
+const PLAIN: [Plain; 16] = [
     plain("time", "Time", "ns"),
     plain("time_sum", "TimeSum", "ns"),
     plain("total", "Total", "ns"),
@@ -79,6 +86,7 @@ const PLAIN: [Plain; 15] = [
     plain("ordinal", "Ordinal", "number, from 1"),
     plain("level", "Level", "number"),
     plain("integer", "Integer", "number"),
+    plain("real", "Real", "number"),
     plain("size_class", "SizeClass", "0 to 64"),
     plain("flag", "Flag", "0, 1"),
     plain("text", "Text", "text"),
@@ -132,6 +140,10 @@ fn commented(text: &str) -> Result<(&str, String), String> {
 fn column(text: &str, line: usize) -> Result<SchemaColumn, String> {
     let (head, comment) = commented(text)?;
     let (name, values) = head.split_once(' ').ok_or("no kind")?;
+    let (values, merged_by) = match values.split_once(", ") {
+        Some((values, way)) => (values, Some(way.to_owned())),
+        None => (values, None),
+    };
     let without_null = values.strip_suffix(" or NULL");
     let values = without_null.unwrap_or(values);
     let unchecked = values.strip_prefix("any ");
@@ -140,6 +152,7 @@ fn column(text: &str, line: usize) -> Result<SchemaColumn, String> {
         kind: kind(unchecked.unwrap_or(values))?,
         is_checked: unchecked.is_none(),
         may_be_null: without_null.is_some(),
+        merged_by,
         comment,
         more: String::new(),
         line,
@@ -154,6 +167,7 @@ fn table(text: &str, line: usize) -> Result<SchemaTable, String> {
     for clause in clauses {
         match clause.split_once(' ') {
             Some(("key", columns)) => table.key = columns.split(' ').map(str::to_owned).collect(),
+            Some(("of", other)) => table.parts_of = Some(other.to_owned()),
             _ if clause == "later" => table.is_later = true,
             _ if clause == "checked as read" => table.is_checked_as_read = true,
             _ => return Err(format!("unknown clause {clause}")),
@@ -188,7 +202,16 @@ impl Schema {
         match word {
             "application_id" => self.application_id = number()?,
             "user_version" => self.user_version = number()?,
-            "table" => self.tables.push(table(rest, line)?),
+            "table" => {
+                let mut table = table(rest, line)?;
+                if let Some(name) = &table.parts_of {
+                    let whole = self.tables.iter().find(|other| other.name == *name);
+                    let whole = whole.ok_or_else(|| format!("there is no table {name} above"))?;
+                    table.columns.clone_from(&whole.columns);
+                    table.shared = table.columns.len();
+                }
+                self.tables.push(table);
+            }
             _ => return Err(format!("not understood: {word}")),
         }
         Ok(())
@@ -280,6 +303,7 @@ mod tests {
             ("table x -- y\n    a key -- b\n    a time -- b\n", "3: column a is there twice"),
             ("table x -- y\ntable x -- y\n", "2: table x is there twice"),
             ("table x, key b -- y\n    a time -- b\n", "1: the key b is no column"),
+            ("table x, of z -- y\n", "1: there is no table z above"),
             ("    a time -- b\n", "1: a column of no table"),
             ("        more\n", "1: a meaning of no column"),
         ] {

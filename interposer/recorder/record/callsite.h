@@ -122,13 +122,25 @@ static inline __attribute__((no_sanitize("address"))) int callsite_matches(const
     return differing == 0;
 }
 
+static inline unsigned callsite_bucket(struct caller caller, uint64_t python)
+{
+    return (unsigned)(((caller.return_address ^ caller.frame >> 4 ^ python) * 0x9e3779b97f4a7c15u) >> 54);
+}
+
+/* Where no Python is looked at: the site that is the last one of its bucket, or NULL. */
+static inline ALWAYS_INLINE struct callsite *callsite_again(struct thread *t, struct caller caller)
+{
+    struct callsite *site = t->callsites->bucket[callsite_bucket(caller, 0)][0];
+    return LIKELY(site && callsite_matches(site, caller, 0)) ? site : NULL;
+}
+
 static inline struct callsite *callsite_of(struct thread *t, struct caller caller)
 {
     struct callsite_cache *cache = t->callsites;
     struct python_identity python = {0, 0};
     if (UNLIKELY(python_is_on))
         python = python_identity();
-    unsigned bucket = (unsigned)(((caller.return_address ^ caller.frame >> 4 ^ python.all) * 0x9e3779b97f4a7c15u) >> 54);
+    unsigned bucket = callsite_bucket(caller, python.all);
     struct callsite *site = cache->bucket[bucket][0];
     if (LIKELY(site && callsite_matches(site, caller, python.all)))
         return site;

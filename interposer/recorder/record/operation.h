@@ -17,6 +17,9 @@
 #include "sample.h"
 #include "thread.h"
 
+#include <stddef.h>
+#include <string.h>
+
 struct operation_key {                 /* hashed as words: no padding */
     uint64_t bytes, actual_bytes;
     uint32_t path, comm;
@@ -91,6 +94,15 @@ static inline struct operation *operation_of(struct thread *t, struct operation 
     return operation_intern_slow(t, last, call, path, comm, posted, actual);
 }
 
+_Static_assert(offsetof(struct operation_key, kind) == offsetof(struct operation_key, call) + 2, "one word");
+
+static inline uint32_t operation_call_and_kind(const struct operation_key *key)
+{
+    uint32_t word;
+    memcpy(&word, (const char *)key + offsetof(struct operation_key, call), sizeof word);
+    return word & 0xffffff;
+}
+
 /* Whether the operation, last posted from a call site, is posted from there again. What posts ask for is all they know,
  * so what came need not be compared, nor what a call site is. */
 static inline int operation_repeats(const struct operation *known, enum call call, const struct message *message)
@@ -101,7 +113,7 @@ static inline int operation_repeats(const struct operation *known, enum call cal
     uint64_t wide = (key->bytes ^ message->bytes) | (known->comm->key ^ message->scope.key) |
                     ((uintptr_t)known->related ^ (uintptr_t)message->related) | (uintptr_t)message->receive;
     uint32_t narrow = (uint32_t)(key->peer ^ message->peer) | (uint32_t)(key->tag ^ message->tag) |
-                      (key->call ^ (uint32_t)call) | (key->kind ^ (uint32_t)message->kind);
+                      (operation_call_and_kind(key) ^ ((uint32_t)call | (uint32_t)message->kind << 16));
     return (wide | narrow) == 0;
 }
 

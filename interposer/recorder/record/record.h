@@ -26,11 +26,6 @@ void record_lost(void);
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* A request was made. `variable` is where the application keeps its handle. Returns its entry, or NULL when there is no
- * room for it. */
-struct spool_live *record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
-                               struct message *message, MPI_Request handle, const void *variable);
-
 /* When the request completes, there will be a communicator's handle at that address. */
 void request_makes_comm(struct spool_live *live, const void *handle, int fortran);
 

@@ -181,7 +181,7 @@ static int put_request(const struct span *span, const struct spool_live *live, u
     }
     if (!spool_stream_room(&t->stream, t->record_room, 1))
         return 0;
-    put_completion(span, live, outcome, put_extras(t, t->stream.at, live));
+    put_completion(&t->stream, put_extras(t, t->stream.at, live), live, outcome, span->begin, inside_while_live(span, live));
     return 1;
 }
 

@@ -1,13 +1,10 @@
-#include "record.h"
+#include "record_post.h"
 
 #include "../base/arena.h"
 #include "comm.h"
 #include "meter.h"
-#include "operation.h"
-#include "outstanding.h"
-#include "request.h"
 
-int64_t *outstanding __attribute__((visibility("hidden")));
+int64_t *outstanding;
 
 int record_init_world(int world_size)
 {
@@ -19,8 +16,8 @@ int record_init_world(int world_size)
 
 /* What posts have to do where more than time is measured, or tests are injected; and large ones where it is looked whether they
  * should be. */
-static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool_live *live, struct operation *operation,
-                                                  uintptr_t caller)
+static __attribute__((noinline)) void post_with_more(struct thread *t, struct spool_live *live, struct operation *operation,
+                                                     uintptr_t caller)
 {
     if (t->meter)
         meter_post(t->meter, live);
@@ -33,18 +30,10 @@ static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool
 static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *live, struct operation *operation,
                                            uintptr_t caller, uint64_t begin, uint64_t end)
 {
-    live->thread = (uint16_t)t->number;
-    live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED | SPOOL_LIVE_REDUCES;
-    live->injection_arm = t->left_out;
-    live->post_begin = begin;
-    live->post_ticks = end - begin;
-    live->mpi_ticks_at_post = t->state->mpi_ticks;
-    live->unsuccessful_tests = 0;
-    live->outstanding_bytes = 0;
-    live->owner = (uintptr_t)operation;
-    live->peer_slot = UINT32_MAX;
+    unsigned flags = live->flags & (SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED | SPOOL_LIVE_REDUCES);
+    fill_post(t, live, flags, operation, begin, end);
     if (UNLIKELY(!stamps_are_plain || operation->key.bytes >= large_posts))
-        post_slowly(t, live, operation, caller);
+        post_with_more(t, live, operation, caller);
     if (operation->key.kind == SPOOL_SEND && operation->peer_world >= 0) {
         live->peer_slot = (uint32_t)operation->peer_world;
         live->outstanding_bytes = (uint64_t)add_outstanding(operation->peer_world, (int64_t)operation->key.bytes);
@@ -72,14 +61,11 @@ static const struct operation *posted_receive(struct thread *t, struct callsite 
     return operation_of(t, &site->last_receive, call, site->path, comm_of_message(t, receive), receive, receive);
 }
 
-/* An operation that is not the one which was last posted from there. Loops over neighbours post the same ones in turn,
- * so that which followed the last one before is tried first. */
+/* An operation that was posted neither last from there nor after that one. */
 static __attribute__((noinline)) struct operation *next_operation(struct thread *t, struct callsite *site, enum call call,
                                                                   struct message *message)
 {
     struct operation *last = site->last_operation;
-    if (last && operation_repeats(last->followed_by, call, message))
-        return site->last_operation = last->followed_by;
     const struct comm *comm = comm_of_message(t, message);
     if (message->receive)
         message->related = posted_receive(t, site, call, message->receive);
@@ -89,12 +75,13 @@ static __attribute__((noinline)) struct operation *next_operation(struct thread 
     return operation;
 }
 
-struct spool_live *record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
-                               struct message *message, MPI_Request handle, const void *variable)
+static __attribute__((noinline)) struct spool_live *post_slowly(struct thread *t, enum call call, struct caller caller,
+                                                                uint64_t begin, uint64_t end, struct message *message,
+                                                                MPI_Request handle, const void *variable)
 {
     struct callsite *site = callsite_of(t, caller);
-    struct operation *operation = site->last_operation;
-    if (UNLIKELY(!operation_repeats(operation, call, message)))
+    struct operation *operation = operation_again(site, call, message);
+    if (UNLIKELY(!operation))
         operation = next_operation(t, site, call, message);
     thread_was_inside(t, end - begin);
     struct spool_live *live = operation ? request_new(t) : NULL;
@@ -112,6 +99,13 @@ struct spool_live *record_post(struct thread *t, enum call call, struct caller c
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
     return live;
+}
+
+struct spool_live *record_post_apart(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                                     struct message *message, MPI_Request handle, const void *variable)
+{
+    struct spool_live *live = post_again(t, call, caller, begin, end, message, handle, variable);
+    return LIKELY(live) ? live : post_slowly(t, call, caller, begin, end, message, handle, variable);
 }
 
 void request_makes_comm(struct spool_live *live, const void *handle, int fortran)

@@ -66,24 +66,9 @@ struct spool_live *request_new_slow(struct thread *t)
 
 enum { CHAIN_SEARCH = 64 }; /* entries looked at for the right variable before the oldest is taken */
 
-/* Only chained entries have their links written: most requests have a handle of their own, and half an entry to touch.
- */
 static struct spool_live *next_of(const struct spool_live *live)
 {
     return live->flags & SPOOL_LIVE_CHAINED ? (struct spool_live *)(uintptr_t)live->next_same : NULL;
-}
-
-static void set_next(struct spool_live *live, struct spool_live *next)
-{
-    live->next_same = (uintptr_t)next;
-    live->flags = (uint8_t)(next ? live->flags | SPOOL_LIVE_CHAINED : live->flags & ~SPOOL_LIVE_CHAINED);
-}
-
-static void append(struct spool_live *head, struct spool_live *live)
-{
-    struct spool_live *last = next_of(head) ? (struct spool_live *)(uintptr_t)head->last_same : head;
-    set_next(last, live);
-    head->last_same = (uintptr_t)live; /* valid in the head of a chain of two and more */
 }
 
 /* Knuth, TAOCP 6.4, algorithm R. */
@@ -106,7 +91,7 @@ void request_clear_slot(struct request_index *index, unsigned at)
 static void remove_from_chain(struct request_index *index, uint64_t key, struct spool_live *live)
 {
     unsigned place = request_place(index, key);
-    struct spool_live *head = index->slots[place].live, *before = NULL, *at = head;
+    struct spool_live *before = NULL, *at = index->slots[place].live;
     while (at && at != live) {
         before = at;
         at = next_of(at);
@@ -117,9 +102,13 @@ static void remove_from_chain(struct request_index *index, uint64_t key, struct 
         request_unlink_first(index, place, at);
         return;
     }
-    set_next(before, next_of(at));
-    if (head->last_same == (uintptr_t)at)
-        head->last_same = (uintptr_t)before;
+    struct spool_live *next = next_of(at);
+    if (next) {
+        before->next_same = (uintptr_t)next;
+    } else {
+        before->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
+        index->slots[place].last = before;
+    }
     at->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
 }
 
@@ -129,12 +118,7 @@ static inline void put(struct request_index *index, uint64_t key, struct spool_l
     if (UNLIKELY(index->count * 2 > index->mask) && !grow_index(index))
         return;
     struct request_slot *slot = &index->slots[request_place(index, key)];
-    if (slot->live) {
-        append(slot->live, live);
-    } else {
-        *slot = (struct request_slot){key, live};
-        index->count++;
-    }
+    request_put(index, slot, key, live);
 }
 
 struct spool_live *request_insert_slow(struct thread *t, uint64_t key, int shared, struct spool_live *live)

@@ -22,6 +22,9 @@
 
 #include "thread.h"
 
+#include <stddef.h>
+#include <string.h>
+
 int request_init(struct thread *t);
 
 /* A blank entry, its operation still 0; NULL when the spool cannot grow. */
@@ -82,7 +85,34 @@ static inline struct spool_live *request_find(struct thread *t, uint64_t key, co
     return request_find_slow(t, key, variable);
 }
 
-/* The same as request_insert where there are several threads, the handle is there already, or the index has to grow. */
+/* Puts an entry behind those that have its handle. Only chained entries have their links written: most requests have a handle of
+ * their own, and half an entry to touch. */
+static inline void request_append(struct request_slot *slot, struct spool_live *live)
+{
+    slot->last->next_same = (uintptr_t)live;
+    slot->last->flags |= SPOOL_LIVE_CHAINED;
+    slot->last = live;
+}
+
+/* Where a handle can be put at once: a slot of its own, or that of those which share it; else NULL. */
+static inline struct request_slot *request_place_for(const struct request_index *index, uint64_t key, int shared)
+{
+    struct request_slot *slot = &index->slots[request_place(index, key)];
+    int is_free = slot->live ? shared : index->count * 2 <= index->mask;
+    return LIKELY(is_free) ? slot : NULL;
+}
+
+static inline void request_put(struct request_index *index, struct request_slot *slot, uint64_t key, struct spool_live *live)
+{
+    if (slot->live) {
+        request_append(slot, live);
+        return;
+    }
+    *slot = (struct request_slot){key, live, live};
+    index->count++;
+}
+
+/* The same as request_insert where there are several threads, a request's end was not seen, or the index has to grow. */
 struct spool_live *request_insert_slow(struct thread *t, uint64_t key, int shared, struct spool_live *live);
 
 /* Makes the entry findable under the handle in the application's `variable`. Where the handle is not one that live
@@ -95,11 +125,10 @@ static inline struct spool_live *request_insert(struct thread *t, uint64_t key, 
     live->variable = (uintptr_t)variable;
     if (UNLIKELY(recorder_multiple)) /* nothing of the index may be read without its lock */
         return request_insert_slow(t, key, shared, live);
-    struct request_slot *slot = &index->slots[request_slot_of(index, key)];
-    if (UNLIKELY(slot->live || index->count * 2 > index->mask))
+    struct request_slot *slot = request_place_for(index, key, shared);
+    if (UNLIKELY(!slot))
         return request_insert_slow(t, key, shared, live);
-    *slot = (struct request_slot){key, live};
-    index->count++;
+    request_put(index, slot, key, live);
     return NULL;
 }
 
@@ -110,9 +139,7 @@ void request_clear_slot(struct request_index *index, unsigned at);
 static inline void request_unlink_first(struct request_index *index, unsigned at, struct spool_live *live)
 {
     if (live->flags & SPOOL_LIVE_CHAINED) {
-        struct spool_live *next = (struct spool_live *)(uintptr_t)live->next_same;
-        next->last_same = live->last_same;
-        index->slots[at].live = next;
+        index->slots[at].live = (struct spool_live *)(uintptr_t)live->next_same;
         live->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
     } else if (LIKELY(!index->slots[(at + 1) & index->mask].live)) {
         index->slots[at].live = NULL;
@@ -120,6 +147,54 @@ static inline void request_unlink_first(struct request_index *index, unsigned at
     } else {
         request_clear_slot(index, at);
     }
+}
+
+/* Who posted an entry, its flags and its arm of injection, in one piece: a word that was stored as bytes would have to reach memory
+ * before it could be read. */
+_Static_assert(offsetof(struct spool_live, flags) == offsetof(struct spool_live, thread) + 2 &&
+                   offsetof(struct spool_live, injection_arm) == offsetof(struct spool_live, thread) + 3,
+               "one word");
+
+static inline uint32_t request_origin(unsigned thread, unsigned flags, unsigned injection_arm)
+{
+    return thread | flags << 16 | injection_arm << 24;
+}
+
+static inline uint32_t request_origin_of(const struct spool_live *live)
+{
+    uint32_t origin;
+    memcpy(&origin, (const char *)live + offsetof(struct spool_live, thread), sizeof origin);
+    return origin;
+}
+
+static inline void request_set_origin(struct spool_live *live, uint32_t origin)
+{
+    memcpy((char *)live + offsetof(struct spool_live, thread), &origin, sizeof origin);
+}
+
+/* Where one thread at a time calls MPI: finds and detaches the first of a handle's entries, should it be in that variable and of
+ * that origin; else NULL. */
+static inline ALWAYS_INLINE struct spool_live *request_take_plain(struct request_index *index, uint64_t key, const void *variable,
+                                                                  uint32_t origin)
+{
+    const uint32_t chained = request_origin(0, SPOOL_LIVE_CHAINED, 0);
+    unsigned at = request_place(index, key);
+    struct request_slot *slot = &index->slots[at];
+    struct spool_live *live = slot->live;
+    if (UNLIKELY(!live || live->variable != (uintptr_t)variable))
+        return NULL;
+    uint32_t own = request_origin_of(live);
+    if (own == (origin | chained)) {
+        slot->live = (struct spool_live *)(uintptr_t)live->next_same;
+    } else if (UNLIKELY(own != origin)) {
+        return NULL;
+    } else if (LIKELY(!index->slots[(at + 1) & index->mask].live)) {
+        slot->live = NULL;
+        index->count--;
+    } else {
+        request_clear_slot(index, at);
+    }
+    return live;
 }
 
 /* The same as request_take for what is not the first of its handle's entries, or not in this thread's index. */
@@ -163,15 +238,22 @@ void request_detach(uint64_t key, struct spool_live *live);
 /* Ends a detached entry that another thread posted. */
 void request_release_foreign(struct spool_live *live);
 
+/* Ends a detached entry that this thread posted. */
+static inline void request_release_own(struct thread *t, struct spool_live *live)
+{
+    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
+    live->owner = (uintptr_t)t->free_live;
+    t->free_live = live;
+}
+
 /* Ends a detached entry: it is free for its owner's next request. */
 static inline void request_release(struct thread *t, struct spool_live *live)
 {
-    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
     if (LIKELY(request_home(live) == t->number)) {
-        live->owner = (uintptr_t)t->free_live;
-        t->free_live = live;
+        request_release_own(t, live);
         return;
     }
+    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
     request_release_foreign(live);
 }
 

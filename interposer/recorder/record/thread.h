@@ -27,8 +27,9 @@ struct comm;
 enum { ENDS_WITH_MORE = 1 /* meter, reach */, ENDS_WITH_SAMPLE = 2 };
 
 struct request_slot {
-    uint64_t key;            /* the request's handle; meaningful when live is set */
-    struct spool_live *live;
+    uint64_t key;             /* the request's handle; meaningful when live is set */
+    struct spool_live *live;  /* the first of those that have it */
+    struct spool_live *last;  /* of them */
 };
 
 /* Live requests that this thread posted, by handle. Open addressing, linear probing, no tombstones. */

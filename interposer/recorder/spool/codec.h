@@ -9,6 +9,7 @@
 
 #include "../../../schema/spool.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { SPOOL_HOT_HEAD = 3, SPOOL_HOT_MAX = SPOOL_HOT_HEAD + 7 * SPOOL_HOT_FIELDS + 8 }; /* with what may be scribbled */
@@ -37,14 +38,16 @@ static inline unsigned char *spool_put_unchecked(unsigned char *at, enum spool_r
                                                  unsigned count)
 {
     unsigned char *next = at + SPOOL_HOT_HEAD;
-    unsigned lengths = 0;
+    size_t bytes[SPOOL_HOT_FIELDS], lengths = 0;
 #pragma GCC unroll 5
     for (unsigned i = 0; i < count; i++) {
-        unsigned bytes = spool_field_bytes(fields[i]);
+        bytes[i] = spool_field_bytes(fields[i]);
         memcpy(next, &fields[i], sizeof fields[i]);
-        next += bytes;
-        lengths |= bytes << (3 * i);
+        next += bytes[i];
     }
+#pragma GCC unroll 5
+    for (unsigned i = count; i-- > 0;) /* an addition for each, which shifts as well */
+        lengths = lengths * 8 + bytes[i];
     at[0] = (unsigned char)type;
     at[1] = (unsigned char)lengths;
     at[2] = (unsigned char)(lengths >> 8);
@@ -68,8 +71,13 @@ static inline unsigned char *spool_put(unsigned char *at, enum spool_record type
 #pragma GCC unroll 5
     for (unsigned i = 0; i < count; i++)
         all |= fields[i];
-    if (__builtin_expect(all >> 56 != 0, 0)) /* a length of 8 would spoil every record behind this one */
-        return spool_put_clamped(at, type, fields, count);
+    if (__builtin_expect(all >> 56 != 0, 0)) { /* a length of 8 would spoil every record behind this one */
+        uint64_t own[SPOOL_HOT_FIELDS]; /* that of the caller stays in registers */
+#pragma GCC unroll 5
+        for (unsigned i = 0; i < count; i++)
+            own[i] = fields[i];
+        return spool_put_clamped(at, type, own, count);
+    }
     return spool_put_unchecked(at, type, fields, count);
 }
 

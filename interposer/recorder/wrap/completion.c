@@ -18,16 +18,10 @@ static __attribute__((noinline)) void complete_persistent(const struct span *spa
     __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
 }
 
-static inline ALWAYS_INLINE void end_request(const struct span *span, const struct batch *batch, int at, const MPI_Status *status,
-                               enum spool_ended ended)
+/* The request at a place of the batch, detached from its index, is over. */
+static inline ALWAYS_INLINE void end_taken(const struct span *span, const struct batch *batch, int at, struct spool_live *live,
+                                           const MPI_Status *status, enum spool_ended ended)
 {
-    struct spool_live *live;
-    if (UNLIKELY(batch->is_detached)) {
-        live = batch->detached[at];
-        batch->detached[at] = NULL;
-    } else {
-        live = take(batch->thread, batch->handles[at], variable_at(batch, at));
-    }
     if (UNLIKELY(!live)) {
         if (!is_null_request(batch->handles[at]))
             record_unknown_completion();
@@ -39,17 +33,48 @@ static inline ALWAYS_INLINE void end_request(const struct span *span, const stru
     }
 }
 
+void complete_at(const struct span *span, const struct batch *batch, int at, const MPI_Status *status, enum spool_ended ended)
+{
+    struct spool_live *live;
+    if (UNLIKELY(batch->is_detached)) {
+        live = batch->detached[at];
+        batch->detached[at] = NULL;
+    } else {
+        live = take(batch->thread, batch->handles[at], variable_at(batch, at));
+    }
+    end_taken(span, batch, at, live, status, ended);
+}
+
+/* All of them; most have nothing but a row: these lines are what programs with many messages pay. */
+static void end_all(const struct span *span, const struct batch *batch, enum spool_ended ended)
+{
+    struct thread *t = span->thread;
+    const struct batch own = *batch; /* no store of a record can be into this one */
+    struct ending ending = ending_of(span, ended);
+    for (int i = 0; i < own.count; i++) {
+        MPI_Status copy;
+        const MPI_Status *status = status_at(&own, i, &copy);
+        struct spool_live *live = NULL;
+        if (LIKELY(has_room(&ending) && !own.is_detached))
+            live = request_take_plain(&t->index, request_key(own.handles[i]), variable_at(&own, i), ending.origin);
+        if (LIKELY(live && put_plainly(&ending, live, status))) {
+            request_release_own(t, live);
+            continue;
+        }
+        if (live)
+            end_taken(span, batch, i, live, status, ended);
+        else
+            complete_at(span, batch, i, status, ended);
+        ending = ending_of(span, ended);
+    }
+}
+
 void completing_call_done(struct span *span, int completes_known)
 {
     if (UNLIKELY(recorder_state == RECORDER_PAUSED) && !completes_known)
         record_nothing(span);
     else
         record_call(span, NULL, NULL);
-}
-
-void complete_at(const struct span *span, const struct batch *batch, int at, const MPI_Status *status, enum spool_ended ended)
-{
-    end_request(span, batch, at, status, ended);
 }
 
 void complete_one(struct span *span, const struct batch *batch, int at, const MPI_Status *status, int error,
@@ -69,15 +94,17 @@ static inline int is_over(const struct batch *batch, int at, const MPI_Status *s
     return is_nulled(batch, at) || (error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR != MPI_ERR_PENDING);
 }
 
-static inline ALWAYS_INLINE void end_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
+static void record_and_end(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
 {
     completing_call_done(span, span->completed != 0);
+    if (LIKELY(error == MPI_SUCCESS)) {
+        end_all(span, batch, ended);
+        return;
+    }
     for (int i = 0; i < batch->count; i++) {
         MPI_Status copy;
         const MPI_Status *status = status_at(batch, i, &copy);
-        if (LIKELY(error == MPI_SUCCESS))
-            end_request(span, batch, i, status, ended);
-        else if (is_over(batch, i, status, error))
+        if (is_over(batch, i, status, error))
             complete_at(span, batch, i, error == MPI_ERR_IN_STATUS ? status : NULL,
                         error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR == MPI_SUCCESS ? ended : SPOOL_FAILED);
     }
@@ -93,7 +120,7 @@ static __attribute__((noinline)) void complete_all_counted(struct span *span, co
     else
         span->completed = batch_known(&own);
     span->share = span->completed ? (span->end - span->begin) / span->completed : 0;
-    end_all(span, &own, error, ended);
+    record_and_end(span, &own, error, ended);
 }
 
 void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
@@ -101,7 +128,7 @@ void complete_all(struct span *span, const struct batch *batch, int error, enum 
     if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED))
         complete_all_counted(span, batch, error, ended);
     else
-        end_all(span, batch, error, ended);
+        record_and_end(span, batch, error, ended);
 }
 
 /* Whether indices that a call reports are counted from `base`: they are places of requests, and every request that has

@@ -8,6 +8,7 @@
 #include "../record/entry.h"
 #include "../record/matched.h"
 #include "../record/record.h"
+#include "../record/record_post.h"
 
 #define REQUESTS(requests) ((struct request_array){requests, FORTRAN})
 

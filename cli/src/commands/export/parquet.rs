@@ -1,5 +1,6 @@
 //! `lapscope export parquet`: a run as tables of columns.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,10 +12,22 @@ use crate::commands::open_run;
 use lapscope_advise::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
 use lapscope_columns::{write, WriteProgress};
+use lapscope_data::jobs::ListedJob;
 use lapscope_data::say;
 use lapscope_data::text::progress::Progress;
 use lapscope_report::pipeline::overlap::prepare;
 use lapscope_show::format::warn_of_data;
+
+/// Jobs as a table in a file, which is not there when not all of it could be written.
+///
+/// # Errors
+/// It is there already, or cannot be written.
+pub fn write_jobs(path: &Path, jobs: Vec<ListedJob>) -> Result<()> {
+    lapscope_columns::jobs::write_jobs(path, jobs).map_err(|error| {
+        let _ = std::fs::remove_file(path);
+        with_cure(error, path)
+    })
+}
 
 /// # Errors
 /// There is no run here, nothing of it can be read, or the directory is there already or cannot be written.

@@ -1,6 +1,8 @@
 //! Sends that are waited for while receives are still under way: each wait keeps the next send from being posted ([SP04]
 //! strategy 2: complete them all together), or what was received from being worked on.
 
+use std::cell::LazyCell;
+
 use lapscope_trace::{Direction, RankTrace};
 
 /// What a call that waits for sends only could be joined with, where receives were under way already.
@@ -18,8 +20,9 @@ pub(super) enum Join {
 /// What each call of a rank could be joined with.
 pub(super) fn joins(rank: &RankTrace) -> Vec<Join> {
     let ended = ended_by_call(rank);
-    let sends = posts(rank, |direction| direction == Direction::Send);
-    let all = posts(rank, |_| true);
+    // most runs have no such wait
+    let sends = LazyCell::new(|| posts(rank, |direction| direction == Direction::Send));
+    let all = LazyCell::new(|| posts(rank, |_| true));
     let mut by_time: Vec<u32> = (0..rank.calls.len() as u32).collect();
     if rank.calls.windows(2).any(|pair| pair[1].begin < pair[0].begin) {
         by_time.sort_by_key(|&call| rank.calls[call as usize].begin);

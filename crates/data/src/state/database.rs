@@ -27,9 +27,11 @@ pub struct DatabaseRanks {
     pub ranks: Vec<RankState>,
 }
 
+/// Without a history no row of a call or request is read.
+///
 /// # Errors
 /// [`DbError`] naming the file.
-pub fn read(path: &Path, names: &mut Names) -> Result<DatabaseRanks, DbError> {
+pub fn read(path: &Path, names: &mut Names, has_history: bool) -> Result<DatabaseRanks, DbError> {
     let database = Database::open(path)?;
     let infos = FileDefinitions::read_ranks(&database)?;
     for info in &infos {
@@ -39,7 +41,7 @@ pub fn read(path: &Path, names: &mut Names) -> Result<DatabaseRanks, DbError> {
         infos.iter().map(|info| (info.key.0, info.rank.world)).collect();
     let read = || -> rusqlite::Result<DatabaseRanks> {
         let mut tables = Tables::read(&database, &worlds, names)?;
-        let rows = StateRows::read(&database, &tables)?;
+        let rows = StateRows::read(&database, &tables, has_history)?;
         let mut rank =
             |info: &RankInfo| Reading { tables: &mut tables, names, rows: &rows, info }.rank();
         Ok(DatabaseRanks { ranks: infos.iter().map(&mut rank).collect() })

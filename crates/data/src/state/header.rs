@@ -137,6 +137,12 @@ impl Clock {
         Nanos(ns.min(LONGEST_NS as u128) as i64)
     }
 
+    /// The first tick of a moment since the epoch, or one behind it.
+    pub fn ticks(self, moment: Nanos) -> u64 {
+        let ticks = ((moment.0.max(0) as u128) << 56) / u128::from(self.ns_per_tick.max(1));
+        self.first.saturating_add(ticks.min(u128::from(u64::MAX)) as u64).saturating_add(1)
+    }
+
     /// Since the epoch.
     pub fn moment(self, ticks: u64) -> Nanos {
         self.span(ticks.saturating_sub(self.first))

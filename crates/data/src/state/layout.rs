@@ -85,7 +85,6 @@ pub mod record {
     pub const THREAD: u8 = 7;
     pub const MARK_NAME: u8 = 9;
     pub const CALL: u8 = 16;
-    pub const EXTRA: u8 = 17;
     pub const REQUEST: u8 = 18;
     pub const FOREIGN: u8 = 19;
     pub const LEFT_OUT: u8 = 23;

@@ -96,20 +96,33 @@ impl Entry {
     }
 }
 
-/// What a rank's threads are inside of, by number, and what is under way.
+/// What a rank's threads are inside of, by number, and where a history is wanted what is under way.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn read(spool: &Spool) -> io::Result<(Vec<ThreadInside>, Vec<Entry>)> {
     let (mut threads, mut entries) = (Vec::new(), Vec::new());
     for chunk in spool.chunks.iter().filter(|chunk| chunk.kind == at::LIVE) {
-        read_chunk(spool, chunk, &mut threads, &mut entries)?;
+        if spool.tables.has_history {
+            read_chunk(spool, chunk, &mut threads, &mut entries)?;
+        } else if chunk.has_state {
+            threads.extend(read_state(spool, chunk)?);
+        }
     }
     entries.retain(|entry| !is_recorded(spool, entry));
     entries.sort_unstable_by_key(|entry| (entry.post_begin, entry.thread, entry.variable));
     threads.sort_unstable_by_key(|inside: &ThreadInside| inside.number);
     threads.dedup_by_key(|inside| inside.number);
     Ok((threads, entries))
+}
+
+/// Two copies of a thread's state alone.
+fn read_state(spool: &Spool, chunk: &Chunk) -> io::Result<Option<ThreadInside>> {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    spool.read_chunk(chunk, now::BYTES as u64, &mut first)?;
+    spool.read_chunk(chunk, now::BYTES as u64, &mut second)?;
+    let is_there = first.len() == now::BYTES && second.len() == now::BYTES;
+    is_there.then(|| inside(spool, chunk, &first, &second)).transpose()
 }
 
 fn read_chunk(

@@ -41,6 +41,7 @@ pub struct Observer {
     /// Spools that may stay open between two looks.
     most_open: usize,
     reads_databases: bool,
+    has_history: bool,
 }
 
 type Sights = Vec<(PathBuf, Result<Sight, String>)>;
@@ -59,6 +60,7 @@ impl Observer {
             names: Names::default(),
             most_open: allow_open_files(),
             reads_databases: true,
+            has_history: true,
         })
     }
 
@@ -66,6 +68,13 @@ impl Observer {
     #[must_use]
     pub fn without_databases(self) -> Observer {
         Observer { reads_databases: false, ..self }
+    }
+
+    /// For who looks at how fast a job goes, not at what it comes to: neither requests under way nor a [`RankState::history`] are
+    /// read, nor where threads sleep.
+    #[must_use]
+    pub fn without_history(self) -> Observer {
+        Observer { has_history: false, ..self }
     }
 
     /// What is now, and what was since the last look. What cannot be read is named in [`JobState::unseen`]. A job of which nothing
@@ -125,7 +134,7 @@ impl Observer {
         for source in sources {
             let watched = match known.remove(&source.path) {
                 Some(watched) if watched.is_same() => Ok(watched),
-                _ => Watched::open(&source.path),
+                _ => Watched::open(&source.path, self.has_history),
             };
             match watched.and_then(|watched| source.check(watched.header()).map(|()| watched)) {
                 Ok(mut watched) => {
@@ -190,7 +199,8 @@ impl Observer {
     /// A database is read once: it appears whole, and does not change.
     fn database(&mut self, path: &Path) -> Result<&DatabaseRanks, &String> {
         if !self.databases.contains_key(path) {
-            let part = database::read(path, &mut self.names).map_err(|error| error.to_string());
+            let part = database::read(path, &mut self.names, self.has_history)
+                .map_err(|error| error.to_string());
             self.databases.insert(path.into(), part);
         }
         self.databases[path].as_ref()
@@ -200,11 +210,13 @@ impl Observer {
 fn state(watched: &mut Watched, sight: Sight, names: &mut Names, kept: usize) -> RankState {
     let runs = sight.fate == Fate::Runs;
     let (spool, known) = watched.parts();
+    let has_history = spool.tables.has_history;
     let mut state = rank::state(&mut Translate { spool, known, names }, sight, kept);
+    let look = if has_history { system::state_of } else { system::runs_or_not };
     for thread in state.threads.iter_mut().filter(|_| runs) {
-        thread.system = system::state_of(state.pid, thread.tid);
+        thread.system = look(state.pid, thread.tid);
     }
-    if runs && state.is_multithreaded() {
+    if runs && has_history && state.is_multithreaded() {
         let known: Vec<i64> = state.threads.iter().map(|thread| thread.tid).collect();
         state.other_threads = system::others(state.pid, &known);
     }

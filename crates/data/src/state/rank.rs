@@ -7,8 +7,8 @@ use super::live::{Entry, ThreadInside};
 use super::spool::Spool;
 use super::translate::Translate;
 use super::{
-    history, Condition, LastCall, OpenCall, OpenOperation, OpenRequest, Partitions, RankState,
-    ThreadState, Waits,
+    history, Condition, History, LastCall, OpenCall, OpenOperation, OpenRequest, Partitions,
+    RankState, ThreadState, Waits,
 };
 use crate::model::{Completes, Kind, Mode, Nanos};
 use crate::store::Fate;
@@ -56,7 +56,10 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
         .iter()
         .map(|inside| thread(translate, inside, &places, &header.end))
         .collect();
-    let history = history::read(translate, &sight.entries, sight.is_whole, kept);
+    let history = match translate.spool.tables.has_history {
+        true => history::read(translate, &sight.entries, sight.is_whole, kept),
+        false => History::default(),
+    };
     let mut last_record = last_record(translate, &sight);
     let condition = condition(&header.end, header.finalize_begin, sight.fate, &threads);
     let now = match condition {

@@ -1,15 +1,18 @@
-//! Who is told of every record that an [`super::Observer`] reads, once.
+//! Who is told of what came to the records that an [`super::Observer`] reads, once.
 
-use crate::model::{Kind, Nanos, Rank, RequestEnded};
+use crate::model::{Kind, Nanos, Rank};
 
-/// Is told of what ranks did, of each rank's thread in the order of ending.
+/// Is told of what ranks did.
 pub trait Sink {
     /// Whether it wants to know: where nobody does, spools are read side by side.
     fn is_interested(&self) -> bool {
         true
     }
+    /// A call that may have been open at the last look: of each thread in the order of ending, before [`Sink::calls`].
     fn call(&mut self, _seen: &SeenCall) {}
-    fn request(&mut self, _seen: &SeenRequest) {}
+    /// All other calls of an operation.
+    fn calls(&mut self, _seen: &SeenCalls) {}
+    fn requests(&mut self, _seen: &SeenRequests) {}
     /// What was only counted: unsuccessful tests, and what was left out.
     fn counted(&mut self, _seen: &SeenCount) {}
     fn injected(&mut self, _seen: &SeenInjection) {}
@@ -22,15 +25,11 @@ impl Sink for () {
     }
 }
 
-/// Who did it. Moments are since the epoch of its rank.
+/// Whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenBy {
     pub rank: Rank,
     pub life: i64,
-    /// The epoch, since 1970.
-    pub epoch_unix_ns: i64,
-    /// [`super::ThreadState::number`].
-    pub thread: u32,
 }
 
 /// What was communicated. Indices are those of [`super::JobState`].
@@ -39,47 +38,43 @@ pub struct SeenOperation {
     pub call: u32,
     pub kind: Kind,
     pub path: Option<u32>,
-    pub communicator: Option<u32>,
-    /// World rank: of receives the source.
-    pub peer_world: Option<i64>,
-    pub tag: i64,
     /// That went over.
     pub bytes: u64,
 }
 
-/// A call that returned and has a row.
+/// A call that returned and has a row. Moments are since the epoch of its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenCall {
     pub by: SeenBy,
+    /// [`super::ThreadState::number`].
+    pub thread: u32,
     pub operation: SeenOperation,
-    /// The receiving half of what also sends.
-    pub receive: Option<SeenOperation>,
     pub begin: Nanos,
     pub end: Nanos,
 }
 
-/// A request that ended.
+/// Calls that returned and have rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SeenRequest {
-    /// The thread is that which ended it.
+pub struct SeenCalls {
     pub by: SeenBy,
-    /// The thread that posted it.
-    pub posted_by: u32,
     pub operation: SeenOperation,
-    pub receive: Option<SeenOperation>,
-    pub ended: RequestEnded,
-    pub post_begin: Nanos,
-    pub post_end: Nanos,
-    /// Begin of the call that ended it.
-    pub completion_begin: Nanos,
-    pub completion_end: Nanos,
-    pub unsuccessful_tests: u64,
+    pub count: u64,
+    pub inside: Nanos,
+}
+
+/// Requests that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenRequests {
+    pub by: SeenBy,
+    pub operation: SeenOperation,
+    pub count: u64,
 }
 
 /// What came to a row of `tally` since the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenCount {
     pub by: SeenBy,
+    pub thread: u32,
     pub call: u32,
     pub path: Option<u32>,
     /// Unsuccessful tests; otherwise calls or requests that were left out.

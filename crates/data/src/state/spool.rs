@@ -15,8 +15,6 @@ use crate::files::open_regular;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
-/// Bytes behind which whoever is to be told of records is told.
-const AT_ONCE: u64 = 4 << 20;
 /// The longest record that is believed: a communicator of ten million members.
 const LONGEST_RECORD: u64 = 64 << 20;
 
@@ -140,11 +138,11 @@ impl Spool {
         result
     }
 
-    /// Reads some of the records up to there; `false`: there are no more.
+    /// Reads the records up to there.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn read_more(&mut self) -> Result<bool, String> {
+    pub fn read_records(&mut self) -> Result<(), String> {
         let file = self.file.take().ok_or("is not open")?;
         let result = self.read_streams(&file).map_err(cannot);
         self.file = Some(file);
@@ -178,20 +176,16 @@ impl Spool {
         Ok(())
     }
 
-    fn read_streams(&mut self, file: &File) -> io::Result<bool> {
-        let mut left = AT_ONCE;
+    fn read_streams(&mut self, file: &File) -> io::Result<()> {
         let mut buffer = Vec::new();
         for place in 0..self.chunks.len() {
             let chunk = &self.chunks[place];
             if chunk.kind == at::STREAM && !chunk.is_over {
-                self.read_stream(file, place, &mut buffer, &mut left)?;
-            }
-            if left == 0 {
-                return Ok(true);
+                self.read_stream(file, place, &mut buffer)?;
             }
         }
         self.tables.settle();
-        Ok(false)
+        Ok(())
     }
 
     /// Chunks that came. One that is being made has no mark yet: it is looked for again.
@@ -263,13 +257,7 @@ impl Spool {
         Ok(())
     }
 
-    fn read_stream(
-        &mut self,
-        file: &File,
-        place: usize,
-        buffer: &mut Vec<u8>,
-        left: &mut u64,
-    ) -> io::Result<()> {
+    fn read_stream(&mut self, file: &File, place: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
         let thread = self.chunks[place].thread;
         let has_next = |chunk: &Chunk| chunk.kind == at::STREAM && chunk.thread == thread;
         let is_last = !self.chunks[place + 1..].iter().any(has_next);
@@ -293,16 +281,12 @@ impl Spool {
             let fed = stream.feed(&buffer[..got], thread, &mut self.tables);
             chunk.done += fed.bytes as u64;
             wanted = fed.needed.max(PIECE as u64);
-            *left = left.saturating_sub(got as u64);
             let is_whole = got as u64 == chunk.used - (from - chunk.at - at::BYTES as u64);
             let is_stuck = fed.bytes == 0 && (is_whole || fed.needed <= got as u64);
             if fed.is_damaged || is_stuck || got < piece || wanted > LONGEST_RECORD {
                 self.damaged += 1;
                 stream.forget();
                 chunk.is_over = true;
-                return Ok(());
-            }
-            if *left == 0 {
                 return Ok(());
             }
         }

@@ -1,5 +1,6 @@
 //! The records of one thread, in the order of writing.
 
+use super::fresh::skim_requests;
 use super::layout::record;
 use super::records::{read, Record};
 use super::tables::{SpoolEvent, Tables};
@@ -11,9 +12,8 @@ pub struct Stream {
     begin: u64,
     /// The last CALL, which ended the requests behind it.
     call: Option<LastCall>,
-    /// Who posted the REQUEST to come, and unsuccessful tests.
+    /// Who posted the REQUEST to come.
     foreign: Option<u16>,
-    tests: u64,
     /// Thread, begin of the post, and outcome: a rank that is killed between the writing of a REQUEST and the clearing of its entry
     /// leaves both.
     last_request: Option<(u16, u64, u32)>,
@@ -58,6 +58,9 @@ impl Stream {
     pub fn feed(&mut self, bytes: &[u8], thread: u16, tables: &mut Tables) -> Fed {
         let mut at = 0;
         loop {
+            if !tables.has_history {
+                at += skim_requests(&bytes[at..], |outcome| tables.take_outcome(outcome));
+            }
             match read(&bytes[at..]) {
                 Record::Hot { kind, fields, bytes } => {
                     at += bytes;
@@ -84,28 +87,24 @@ impl Stream {
         self.begin = self.begin.wrapping_add(since);
         let event = SpoolEvent {
             thread,
-            posted_by: thread,
             is_request: false,
             id: operation as u32,
             receive: receive as u32,
             begin: self.begin,
             duration,
             post_begin: 0,
-            post_duration: 0,
-            tests: 0,
         };
         let last = LastCall { operation: event.id, begin: self.begin, duration };
         self.call = Some(last);
         tables.last = tables.last.max(self.begin.saturating_add(duration));
         tables.take(&event);
-        (self.foreign, self.tests) = (None, 0);
+        self.foreign = None;
     }
 
     #[inline]
     fn take_request(&mut self, fields: [u64; 5], thread: u16, tables: &mut Tables) {
-        let [outcome, since_post, post_duration, ..] = fields;
+        let [outcome, since_post, ..] = fields;
         let posted_by = self.foreign.take().unwrap_or(thread);
-        let tests = std::mem::take(&mut self.tests);
         let Some(call) = self.call else {
             tables.is_cut = true; // which call ended it cannot be read, and so not when it began
             return;
@@ -113,15 +112,12 @@ impl Stream {
         let post_begin = call.begin.wrapping_sub(since_post);
         let event = SpoolEvent {
             thread,
-            posted_by,
             is_request: true,
             id: outcome as u32,
             receive: 0,
             begin: call.begin,
             duration: call.duration,
             post_begin,
-            post_duration,
-            tests,
         };
         self.last_request = Some((posted_by, post_begin, event.id));
         tables.take(&event);
@@ -130,7 +126,6 @@ impl Stream {
     #[cold]
     fn take_other(&mut self, kind: u8, fields: [u64; 5], tables: &mut Tables) {
         match kind {
-            record::EXTRA => self.tests = fields[0],
             record::FOREIGN => self.foreign = Some(fields[0] as u16),
             record::LEFT_OUT => tables.is_cut = true,
             // MPI_Pcontrol(0): what follows is not recorded

@@ -11,15 +11,22 @@ use crate::store::stat_fields;
 /// `None`: the thread has ended, or nothing is told of it.
 pub fn state_of(pid: i64, tid: i64) -> Option<SystemState> {
     let task = format!("/proc/{pid}/task/{tid}");
-    let Stat { state, ticks, begin } =
-        parse_stat(&fs::read_to_string(format!("{task}/stat")).ok()?)?;
-    let (sleeps_in, wakes_by_itself) = match state {
+    let known = runs_or_not(pid, tid)?;
+    let (sleeps_in, wakes_by_itself) = match known.state {
         'R' => (String::new(), false),
         _ => sleeps_in(&task),
     };
+    let sleeps = sleeps(&fs::read_to_string(format!("{task}/status")).ok()?).unwrap_or_default();
+    Some(SystemState { sleeps_in, wakes_by_itself, sleeps, ..known })
+}
+
+/// The same without where it sleeps, and how often it did: of that one file is read.
+pub fn runs_or_not(pid: i64, tid: i64) -> Option<SystemState> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    let Stat { state, ticks, begin } = parse_stat(&stat)?;
     let nanos = |ticks: i64| Nanos(ticks.saturating_mul(nanos_a_tick()));
     let age = Nanos(since_boot().0.saturating_sub(nanos(begin).0));
-    let sleeps = sleeps(&fs::read_to_string(format!("{task}/status")).ok()?).unwrap_or_default();
+    let (sleeps_in, wakes_by_itself, sleeps) = Default::default();
     Some(SystemState { state, processor: nanos(ticks), sleeps_in, wakes_by_itself, sleeps, age })
 }
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::definitions::{place, Definitions, SpoolOperation};
+use super::fresh::{Fresh, SingleCall};
 use super::names::facts;
 use super::records::Definition;
 use super::Sequence;
@@ -19,8 +20,6 @@ const MOST_UNSETTLED: usize = 1 << 16;
 #[derive(Debug, Clone, Copy)]
 pub struct SpoolEvent {
     pub thread: u16,
-    /// That posted the request; of calls the same.
-    pub posted_by: u16,
     pub is_request: bool,
     /// The operation of a call, the outcome of a request.
     pub id: u32,
@@ -29,8 +28,6 @@ pub struct SpoolEvent {
     pub begin: u64,
     pub duration: u64,
     pub post_begin: u64,
-    pub post_duration: u64,
-    pub tests: u64,
 }
 
 /// How often, and when last.
@@ -96,7 +93,9 @@ pub struct Tables {
     /// Something that the rank did has no record.
     pub is_cut: bool,
     /// For a sink.
-    events: Option<Vec<SpoolEvent>>,
+    pub fresh: Option<Fresh>,
+    /// Whether a history is wanted, for which every record is read whole.
+    pub has_history: bool,
     unsettled: Vec<SpoolEvent>,
     call_count: usize,
     damaged: u64,
@@ -104,33 +103,24 @@ pub struct Tables {
 
 impl Tables {
     pub fn new(call_count: usize) -> Tables {
-        Tables { call_count, ..Tables::default() }
+        Tables { call_count, has_history: true, ..Tables::default() }
     }
 
     pub fn set_room(&mut self, bytes: u64) {
         self.definitions.room = (bytes / LEAST_DEFINITION).min(u64::from(u32::MAX - 1));
     }
 
-    /// Whether records are kept for a sink.
-    pub fn keep_events(&mut self, is_wanted: bool) {
-        match is_wanted {
-            true if self.events.is_none() => self.events = Some(Vec::new()),
-            true => {}
-            false => self.events = None,
-        }
+    /// Whether what comes is summed up for a sink.
+    pub fn keep_fresh(&mut self, is_wanted: bool) {
+        self.fresh = is_wanted.then(|| self.fresh.take().unwrap_or_default());
     }
 
-    pub fn take_events(&mut self) -> Vec<SpoolEvent> {
-        self.events.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Those of which nothing can be told yet.
-    pub fn give_back_events(&mut self, mut events: Vec<SpoolEvent>) {
-        events.truncate(MOST_UNSETTLED);
-        if let Some(own) = &mut self.events {
-            events.append(own);
-            *own = events;
-        }
+    /// Counts a request of which nothing but its outcome is wanted.
+    #[inline]
+    pub fn take_outcome(&mut self, outcome: u32) {
+        let room = self.definitions.room;
+        let is_sound = self.fresh.as_mut().map_or(true, |fresh| fresh.request(outcome, room));
+        self.damaged += u64::from(!is_sound);
     }
 
     pub fn define(&mut self, definition: &Definition<'_>) {
@@ -144,9 +134,15 @@ impl Tables {
 
     #[inline]
     pub fn take(&mut self, event: &SpoolEvent) {
-        self.count(event);
-        if let Some(events) = &mut self.events {
-            events.push(*event);
+        if self.has_history {
+            self.count(event);
+        }
+        if event.is_request {
+            self.take_outcome(event.id);
+        } else if let Some(fresh) = &mut self.fresh {
+            let SpoolEvent { thread, id: operation, begin, duration, .. } = *event;
+            let call = SingleCall { thread, operation, begin, duration };
+            self.damaged += u64::from(!fresh.call(call, self.definitions.room));
         }
     }
 

@@ -1,13 +1,17 @@
 //! Tells a sink of what was read.
 
+use std::io;
+
 use rustc_hash::FxHashMap;
 
 use super::definitions::SpoolOperation;
-use super::layout::{chunk, outcome, tally as at, u16_at, u32_at, u64_at};
-use super::seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
-use super::tables::SpoolEvent;
+use super::fresh::Fresh;
+use super::layout::{chunk, tally as at, u16_at, u32_at, u64_at};
+use super::seen::{
+    SeenBy, SeenCall, SeenCalls, SeenCount, SeenInjection, SeenOperation, SeenRequests, Sink,
+};
+use super::spool::{Chunk, Spool};
 use super::translate::Translate;
-use crate::model::RequestEnded;
 
 /// Numbers of a tally entry.
 const NUMBERS: usize = 7;
@@ -26,24 +30,31 @@ impl SinkTallies {
         self.was_told
     }
 
-    /// Returns those whose definitions were not read yet.
-    pub fn events(
-        &mut self,
-        translate: &mut Translate<'_>,
-        events: Vec<SpoolEvent>,
-        sink: &mut dyn Sink,
-    ) -> Vec<SpoolEvent> {
-        let mut left = Vec::new();
-        for event in events {
-            let known = match event.is_request {
-                true => request(translate, &event).map(|seen| sink.request(&seen)),
-                false => call(translate, &event).map(|seen| sink.call(&seen)),
-            };
-            if known.is_none() {
-                left.push(event);
-            }
-        }
-        left
+    /// What was summed up; that of which the definitions were not read yet stays there.
+    pub fn sums(&mut self, translate: &mut Translate<'_>, fresh: &mut Fresh, sink: &mut dyn Sink) {
+        let (by, clock) = (by(translate), translate.spool.header.clock);
+        fresh.single.retain(|call| {
+            let Some(operation) = of_call(translate, call.operation) else { return true };
+            sink.call(&SeenCall {
+                by,
+                thread: u32::from(call.thread),
+                operation,
+                begin: clock.moment(call.begin),
+                end: clock.moment(call.begin.saturating_add(call.duration)),
+            });
+            false
+        });
+        fresh.take_calls(|id, sum| {
+            let Some(operation) = of_call(translate, id) else { return false };
+            let (count, inside) = (sum.count, clock.span(sum.ticks));
+            sink.calls(&SeenCalls { by, operation, count, inside });
+            true
+        });
+        fresh.take_requests(|id, &count| {
+            let Some(operation) = of_request(translate, id) else { return false };
+            sink.requests(&SeenRequests { by, operation, count });
+            true
+        });
     }
 
     /// What was only counted, as far as it became more.
@@ -52,15 +63,10 @@ impl SinkTallies {
         let spool = translate.spool;
         let mut bytes = Vec::new();
         for (number, chunk) in spool.chunks.iter().enumerate() {
-            if chunk.kind != chunk::TALLY
-                || spool.read_chunk(chunk, chunk.bytes, &mut bytes).is_err()
-            {
+            if chunk.kind != chunk::TALLY || read_entries(spool, chunk, &mut bytes).is_err() {
                 continue;
             }
-            let by = by(translate, chunk.thread);
-            let is_in_use = |entry: &&[u8]| u16_at(entry, at::CALL_PLUS_1) != 0;
-            let entries = bytes.chunks_exact(at::BYTES).take_while(is_in_use);
-            for (place, entry) in entries.enumerate() {
+            for (place, entry) in bytes.chunks_exact(at::BYTES).take_while(is_in_use).enumerate() {
                 let now = numbers(entry);
                 let before = self.tallies.insert((number, place), now).unwrap_or_default();
                 if now != before {
@@ -68,10 +74,27 @@ impl SinkTallies {
                     for (more, before) in more.iter_mut().zip(before) {
                         *more = more.saturating_sub(before);
                     }
-                    tell_tally(translate, by, entry, more, sink);
+                    tell_tally(translate, chunk.thread, entry, more, sink);
                 }
             }
         }
+    }
+}
+
+fn is_in_use(entry: &&[u8]) -> bool {
+    u16_at(entry, at::CALL_PLUS_1) != 0
+}
+
+/// What of a chunk is in use, and a piece behind it: most ranks have few entries.
+fn read_entries(spool: &Spool, chunk: &Chunk, into: &mut Vec<u8>) -> io::Result<()> {
+    let mut wanted = 16 * at::BYTES as u64;
+    loop {
+        spool.read_chunk(chunk, wanted, into)?;
+        let is_all = wanted >= chunk.bytes || (into.len() as u64) < wanted;
+        if is_all || !into.chunks_exact(at::BYTES).all(|entry| is_in_use(&entry)) {
+            return Ok(());
+        }
+        wanted *= 8;
     }
 }
 
@@ -90,7 +113,7 @@ fn numbers(entry: &[u8]) -> [u64; NUMBERS] {
 
 fn tell_tally(
     translate: &mut Translate<'_>,
-    by: SeenBy,
+    thread: u16,
     entry: &[u8],
     more: [u64; NUMBERS],
     sink: &mut dyn Sink,
@@ -102,6 +125,7 @@ fn tell_tally(
         return;
     }
     let (call, path) = (translate.call(call), translate.path(u32_at(entry, at::PATH)));
+    let by = by(translate);
     match entry[at::REASON] {
         at::INJECTION => sink.injected(&SeenInjection {
             by,
@@ -116,6 +140,7 @@ fn tell_tally(
         at::SAMPLE => {}
         reason => sink.counted(&SeenCount {
             by,
+            thread: u32::from(thread),
             call,
             path,
             is_unsuccessful: reason == at::UNSUCCESSFUL_TEST,
@@ -126,81 +151,30 @@ fn tell_tally(
     }
 }
 
-fn by(translate: &Translate<'_>, thread: u16) -> SeenBy {
+fn by(translate: &Translate<'_>) -> SeenBy {
     let header = &translate.spool.header;
-    SeenBy {
-        rank: header.rank,
-        life: header.life,
-        epoch_unix_ns: header.epoch_unix_ns,
-        thread: u32::from(thread),
-    }
+    SeenBy { rank: header.rank, life: header.life }
 }
 
 /// `None` while the definition of what it was is not known.
-fn call(translate: &mut Translate<'_>, event: &SpoolEvent) -> Option<SeenCall> {
-    let operation = *translate.spool.tables.definitions.operation(event.id)?;
-    let receive = match event.receive {
-        0 => None,
-        id => Some(*translate.spool.tables.definitions.operation(id)?),
-    };
-    let clock = translate.spool.header.clock;
-    Some(SeenCall {
-        by: by(translate, event.thread),
-        operation: came(translate, &operation),
-        receive: receive.map(|receive| came(translate, &receive)),
-        begin: clock.moment(event.begin),
-        end: clock.moment(event.begin.saturating_add(event.duration)),
-    })
+fn of_call(translate: &mut Translate<'_>, id: u32) -> Option<SeenOperation> {
+    let operation = *translate.spool.tables.definitions.operation(id)?;
+    Some(came(translate, &operation, operation.actual_bytes))
 }
 
-fn request(translate: &mut Translate<'_>, event: &SpoolEvent) -> Option<SeenRequest> {
+/// The same of an outcome.
+fn of_request(translate: &mut Translate<'_>, id: u32) -> Option<SeenOperation> {
     let definitions = &translate.spool.tables.definitions;
-    let outcome = *definitions.outcome(event.id)?;
-    let posted = *definitions.operation(outcome.operation)?;
-    let receive = definitions.operation(outcome.receive).copied();
-    let clock = translate.spool.header.clock;
-    let came_as = SpoolOperation {
-        source: outcome.source,
-        actual_tag: outcome.tag,
-        actual_bytes: outcome.bytes,
-        ..posted
-    };
-    Some(SeenRequest {
-        by: by(translate, event.thread),
-        posted_by: u32::from(event.posted_by),
-        operation: came(translate, &came_as),
-        receive: receive.map(|receive| came(translate, &receive)),
-        ended: ended(outcome.ended),
-        post_begin: clock.moment(event.post_begin),
-        post_end: clock.moment(event.post_begin.saturating_add(event.post_duration)),
-        completion_begin: clock.moment(event.begin),
-        completion_end: clock.moment(event.begin.saturating_add(event.duration)),
-        unsuccessful_tests: event.tests,
-    })
+    let outcome = *definitions.outcome(id)?;
+    let operation = *definitions.operation(outcome.operation)?;
+    Some(came(translate, &operation, outcome.bytes))
 }
 
-fn ended(code: u8) -> RequestEnded {
-    match code {
-        1 => RequestEnded::Waited,
-        2 => RequestEnded::Tested,
-        outcome::FREED => RequestEnded::Freed,
-        outcome::CANCELLED => RequestEnded::Cancelled,
-        _ => RequestEnded::Failed,
-    }
-}
-
-fn came(translate: &mut Translate<'_>, operation: &SpoolOperation) -> SeenOperation {
-    let peer = match operation.kind {
-        SpoolOperation::RECV => operation.source,
-        _ => operation.peer,
-    };
+fn came(translate: &mut Translate<'_>, operation: &SpoolOperation, bytes: u64) -> SeenOperation {
     SeenOperation {
         call: translate.call(operation.call),
         kind: operation.kind(),
         path: translate.path(operation.path),
-        communicator: translate.communicator(operation.comm),
-        peer_world: translate.peer_world(operation.comm, peer),
-        tag: i64::from(operation.actual_tag),
-        bytes: operation.actual_bytes,
+        bytes,
     }
 }

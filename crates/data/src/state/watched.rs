@@ -14,6 +14,7 @@ use super::spool::Spool;
 use super::tell::SinkTallies;
 use super::translate::{JobIndices, Translate};
 use super::{live, names};
+use crate::model::Nanos;
 use crate::store::Fate;
 
 /// Times that a spool is read in which records appear meanwhile.
@@ -31,8 +32,9 @@ pub struct Watched {
 impl Watched {
     /// # Errors
     /// Why it cannot be read, as a sentence's end.
-    pub fn open(path: &Path) -> Result<Watched, String> {
-        let spool = Spool::open(path, names::all().len())?;
+    pub fn open(path: &Path, has_history: bool) -> Result<Watched, String> {
+        let mut spool = Spool::open(path, names::all().len())?;
+        spool.tables.has_history = has_history;
         Ok(Watched {
             spool,
             known: JobIndices::default(),
@@ -88,33 +90,32 @@ impl Watched {
         mut tell: Option<(&mut dyn Sink, &mut Names)>,
         fate: Fate,
     ) -> Result<Sight, String> {
-        self.spool.tables.keep_events(tell.is_some());
+        self.spool.tables.keep_fresh(tell.is_some());
         let (mut threads, mut entries, mut seen) = Default::default();
-        for _ in 0..TRIES {
+        let tries = if self.spool.tables.has_history { TRIES } else { 1 };
+        for _ in 0..tries {
             self.spool.begin_look()?;
-            while self.spool.read_more()? {
-                self.tell(&mut tell, false);
-            }
+            self.spool.read_records()?;
             (threads, entries) =
                 live::read(&self.spool).map_err(|error| format!("cannot be read ({error})"))?;
             // telling may take long, and is behind the moment of which this is
             seen = now(&self.spool, fate != Fate::Unknown);
-            if !self.spool.has_grown()? {
+            if tries == 1 || !self.spool.has_grown()? {
                 break;
             }
         }
-        self.tell(&mut tell, true);
+        self.tell(&mut tell, seen);
         Ok(Sight { fate, now: seen, threads, entries, is_whole: self.spool.is_whole() })
     }
 
-    fn tell(&mut self, tell: &mut Option<(&mut dyn Sink, &mut Names)>, is_last: bool) {
-        let Some((sink, names)) = tell else { return };
-        let events = self.spool.tables.take_events();
+    fn tell(&mut self, tell: &mut Option<(&mut dyn Sink, &mut Names)>, seen: Nanos) {
+        let (Some((sink, names)), Some(mut fresh)) = (tell, self.spool.tables.fresh.take()) else {
+            return;
+        };
         let mut translate = Translate { spool: &self.spool, known: &mut self.known, names };
-        let left = self.told.events(&mut translate, events, *sink);
-        if is_last {
-            self.told.tallies(&mut translate, *sink);
-        }
-        self.spool.tables.give_back_events(left);
+        self.told.sums(&mut translate, &mut fresh, *sink);
+        self.told.tallies(&mut translate, *sink);
+        fresh.single_until = self.spool.header.clock.ticks(seen);
+        self.spool.tables.fresh = Some(fresh);
     }
 }

@@ -25,7 +25,21 @@ pub struct FrameName {
     pub inlined: bool,
 }
 
+/// What debuggers call the frame between a handler of a signal and what it interrupted.
+const SIGNAL_HANDLER: &str = "<signal handler called>";
+
 impl FrameName {
+    /// As the frame between a handler of a signal and what it interrupted.
+    pub fn of_signal(self) -> FrameName {
+        FrameName {
+            function: Some(SIGNAL_HANDLER.to_owned()),
+            offset: None,
+            file: None,
+            line: None,
+            ..self
+        }
+    }
+
     /// For tables: "exchange halo.c:42", or as much of that as is known, and then the module.
     pub fn short(&self) -> String {
         let module = || base_name(self.module.as_deref().unwrap_or("?"));
@@ -33,7 +47,7 @@ impl FrameName {
             (Some(function), Some(offset)) => {
                 format!("{}+{offset:#x} in {}", short_function(function), module())
             }
-            (Some(function), None) if self.file.is_none() => {
+            (Some(function), None) if self.file.is_none() && !self.is_signal() => {
                 format!("{} in {}", short_function(function), module())
             }
             _ => self.brief(),
@@ -68,10 +82,10 @@ impl FrameName {
 
     /// Python's names have no parameters, and angles of their own: `<module>`, `<lambda>`.
     fn shortened(&self, function: &str) -> String {
-        if self.is_python() {
-            function.replace(".<locals>", "")
-        } else {
-            short_function(function)
+        match () {
+            () if self.is_python() => function.replace(".<locals>", ""),
+            () if self.is_signal() => function.to_owned(),
+            () => short_function(function),
         }
     }
 
@@ -94,6 +108,11 @@ impl FrameName {
     pub fn mentions(&self, text: &str) -> bool {
         let names = [&self.function, &self.file];
         names.into_iter().flatten().any(|name| name.contains(text)) || self.short().contains(text)
+    }
+
+    /// Whether it is the frame between a handler of a signal and what it interrupted.
+    pub fn is_signal(&self) -> bool {
+        self.function.as_deref() == Some(SIGNAL_HANDLER)
     }
 
     /// Whether it belongs to the MPI implementation or to lapscope, not to the program.
@@ -129,30 +148,139 @@ pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A C++ or Rust function without its parameter list and with template arguments left out.
+/// A C++ or Rust function without its return type and parameters, and with template arguments left out.
 pub fn short_function(name: &str) -> String {
-    let name =
-        name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}");
-    let is_operator = name.contains("operator");
-    let mut short = String::with_capacity(name.len());
-    let mut depth = 0usize;
-    for letter in name.chars() {
+    let mut short = Shortening { short: String::with_capacity(name.len()), rest: name };
+    while short.step() {}
+    let short = short.short;
+    // what a lambda is called by says nothing besides
+    match short.strip_suffix("::operator()") {
+        Some(lambda) if lambda.ends_with('}') => lambda.to_owned(),
+        _ if short.is_empty() => name.to_owned(),
+        _ => short,
+    }
+}
+
+/// The innermost part of a function's name: `exchange` of `void Halo<double, 8>::exchange<int>(int)`.
+pub fn innermost_name(function: &str) -> String {
+    let short = short_function(function);
+    let last = short.rsplit("::").next().unwrap_or(&short);
+    last.strip_suffix(LEFT_OUT).unwrap_or(last).to_owned()
+}
+
+const LEFT_OUT: &str = "<…>";
+
+/// A demangler's output, from left to right. Blanks and colons count outside of brackets alone.
+struct Shortening<'a> {
+    short: String,
+    rest: &'a str,
+}
+
+impl<'a> Shortening<'a> {
+    /// The next letter, bracket or operator; `false`: nothing that follows belongs to the name.
+    fn step(&mut self) -> bool {
+        const ANONYMOUS: &str = "(anonymous namespace)";
+        let Some(letter) = self.rest.chars().next() else { return false };
         match letter {
-            '<' if !is_operator => {
-                depth += 1;
-                if depth == 1 {
-                    short.push_str("<…>");
-                }
+            _ if self.rest.starts_with(ANONYMOUS) => {
+                self.short.push_str("(anonymous)");
+                self.rest = &self.rest[ANONYMOUS.len()..];
             }
-            '>' if !is_operator => depth = depth.saturating_sub(1),
-            '(' if depth == 0 => break,
-            _ if depth == 0 => short.push(letter),
-            _ => {}
+            'o' if self.is_operator() => self.operator(),
+            '<' => {
+                self.skip_bracket();
+                self.short.push_str(LEFT_OUT);
+            }
+            '(' => return self.parameters(),
+            '{' => {
+                let inside = self.skip_bracket();
+                self.short.push_str(&without_parameters(inside));
+            }
+            '[' if !self.rest.starts_with("[clone ") => {
+                self.skip_bracket();
+            }
+            '[' => return false,
+            ' ' if self.rest.starts_with(" [clone ") => return false,
+            ' ' => {
+                self.short.clear(); // it was the return type
+                self.rest = &self.rest[1..];
+            }
+            _ => {
+                self.short.push(letter);
+                self.rest = &self.rest[letter.len_utf8()..];
+            }
+        }
+        true
+    }
+
+    /// Whether a part of the name begins that is `operator` and what it is for.
+    fn is_operator(&self) -> bool {
+        let is_begin = self.short.is_empty() || self.short.ends_with("::");
+        let behind = self.rest.strip_prefix("operator").and_then(|rest| rest.chars().next());
+        is_begin && behind.is_some_and(|next| !next.is_alphanumeric() && next != '_')
+    }
+
+    fn operator(&mut self) {
+        const SYMBOLS: [&str; 14] =
+            ["<=>", "->*", "<<=", ">>=", "()", "[]", "<<", ">>", "->", "<=", ">=", "&&", "||", "<"];
+        let behind = &self.rest["operator".len()..];
+        let symbol = SYMBOLS.iter().find(|it| behind.starts_with(**it)).map(|it| it.len());
+        // else up to the parameters: `operator bool`, `operator new[]`, `operator==`
+        let length = symbol.unwrap_or_else(|| behind.find(['(', '<']).unwrap_or(behind.len()));
+        let (operator, rest) = self.rest.split_at("operator".len() + length);
+        self.short.push_str(operator);
+        self.rest = rest.trim_start();
+        if symbol.is_some() && self.rest.starts_with('<') {
+            self.skip_bracket();
         }
     }
-    // A template function's demangled name starts with its return type.
-    let short = short.rsplit_once(' ').map_or(short.as_str(), |(_, function)| function);
-    short.replace("{anonymous}", "(anonymous)").replace("operator{}", "operator()")
+
+    /// Behind parameters the name goes on where a function is inside of another.
+    fn parameters(&mut self) -> bool {
+        let is_type = self.short.ends_with("decltype");
+        self.skip_bracket();
+        if is_type || self.short.is_empty() {
+            return true;
+        }
+        const BEHIND: [&str; 6] = [" const", " volatile", " &&", " &", " noexcept", "&"];
+        while let Some(rest) = BEHIND.iter().find_map(|it| self.rest.strip_prefix(it)) {
+            self.rest = rest;
+        }
+        self.rest.starts_with("::")
+    }
+
+    /// A bracket and what is in it; of one that does not end all the rest.
+    fn skip_bracket(&mut self) -> &'a str {
+        let mut open: Vec<char> = Vec::new();
+        let mut before = ' ';
+        for (at, letter) in self.rest.char_indices() {
+            match letter {
+                '<' | '(' | '{' | '[' => open.push(letter),
+                '>' if before == '-' || open.last() != Some(&'<') => {} // an arrow, a comparison
+                '>' | ')' | '}' | ']' => {
+                    open.pop();
+                }
+                _ => {}
+            }
+            before = letter;
+            if open.is_empty() {
+                let (inside, rest) = self.rest.split_at(at + letter.len_utf8());
+                self.rest = rest;
+                return inside;
+            }
+        }
+        std::mem::take(&mut self.rest)
+    }
+}
+
+/// `{lambda#1}` of `{lambda(int, std::function<void ()>)#1}`.
+fn without_parameters(lambda: &str) -> String {
+    match (lambda.find('('), lambda.rfind(')')) {
+        (Some(begin), Some(end)) if begin < end => {
+            format!("{}{}", &lambda[..begin], &lambda[end + 1..])
+        }
+        _ => lambda.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -169,5 +297,46 @@ mod tests {
         assert_eq!(short_function("void swap<a::b<int>, 3>(int*)"), "swap<…>");
         assert_eq!(short_function("(anonymous namespace)::post(int)"), "(anonymous)::post");
         assert_eq!(short_function("Halo::operator()(int) const"), "Halo::operator()");
+    }
+
+    #[test]
+    fn templates_lambdas_and_operators_are_cut_where_they_end() {
+        for (name, short, innermost) in [
+            ("void Halo<double, 8>::exchange<int>(int)", "Halo<…>::exchange<…>", "exchange"),
+            (
+                "void Halo<double, 8>::exchange<int>(int)::{lambda(int)#1}::operator()(int) const",
+                "Halo<…>::exchange<…>::{lambda#1}",
+                "{lambda#1}",
+            ),
+            ("main::{lambda()#2}::operator()() const", "main::{lambda#2}", "{lambda#2}"),
+            (
+                "std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)",
+                "std::operator<<",
+                "operator<<",
+            ),
+            ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<", "operator<"),
+            ("Cell<(Kind)1>::operator->() const", "Cell<…>::operator->", "operator->"),
+            ("Cell<((3)>(2))>::operator bool() const", "Cell<…>::operator bool", "operator bool"),
+            ("operator new[](unsigned long)", "operator new[]", "operator new[]"),
+            ("Halo::operator==(Halo const&) const", "Halo::operator==", "operator=="),
+            (
+                "std::function<void (int, A::B)>::operator()(int, A::B) const",
+                "std::function<…>::operator()",
+                "operator()",
+            ),
+            ("decltype (f(1)) solve<int>(int)", "solve<…>", "solve"),
+            ("solve(int)::local::run() const &", "solve::local::run", "run"),
+            ("exchange(int) [clone .part.0]", "exchange", "exchange"),
+            ("name[abi:cxx11](int)", "name", "name"),
+            ("operators::post(int)", "operators::post", "post"),
+            ("<halo::Grid<T> as halo::Step>::run", "<…>::run", "run"),
+            ("halo::run::{{closure}}", "halo::run::{{closure}}", "{{closure}}"),
+            ("clover_module::clover_exchange", "clover_module::clover_exchange", "clover_exchange"),
+            ("broken<a::b(", "broken<…>", "broken"),
+            ("<", "<…>", ""),
+        ] {
+            assert_eq!(short_function(name), short);
+            assert_eq!(innermost_name(name), innermost, "{name}");
+        }
     }
 }

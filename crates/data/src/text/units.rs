@@ -14,6 +14,15 @@ pub fn time(time: Nanos) -> String {
     }
 }
 
+/// Seconds of many ranks, which may be more nanoseconds than a whole number holds: also "12.3 M h".
+pub fn long_time(seconds: f64) -> String {
+    if seconds < 9e9 {
+        time(Nanos((seconds * 1e9) as i64))
+    } else {
+        format!("{} h", count((seconds / 3600.0) as u64))
+    }
+}
+
 /// Shows times that are summed over so many ranks as the mean of one, beside which the run time on the wall can stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeanOfRanks(pub u64);

@@ -66,7 +66,11 @@ impl Samples {
             Processors { trace, is_never_known: share(trace).is_some() && !trace.is_starved() };
         let of_rank = |rank: usize| {
             let mut samples = Samples::default();
-            for half in trace.halves(rank).filter(|half| counts(half.operation)) {
+            let tells = |operation: &Operation| {
+                matches!(operation.direction, Direction::Send | Direction::Collective)
+                    && counts(operation)
+            };
+            for half in trace.halves_of(rank, tells) {
                 match half.operation.direction {
                     Direction::Send => {
                         let key = (half.rank as u64) << 40 | half.index as u64;
@@ -239,6 +243,9 @@ fn computed(half: &Half<'_>) -> Option<i64> {
 /// MPI_Sendrecv it takes what a message takes, or somewhat more.
 fn is_exchange(trace: &Trace, half: &Half<'_>) -> bool {
     use Direction::{Receive, Send};
+    if half.completed_together != 2 {
+        return false;
+    }
     let endpoints = &trace.ranks[half.rank].endpoints;
     // requests that one call completed are neighbours
     let is_same = |&index: &usize| {
@@ -251,8 +258,7 @@ fn is_exchange(trace: &Trace, half: &Half<'_>) -> bool {
         return false;
     };
     let directions = (half.operation.direction, other.operation.direction);
-    half.completed_together == 2
-        && matches!(directions, (Send, Receive) | (Receive, Send))
+    matches!(directions, (Send, Receive) | (Receive, Send))
         && half.operation.peer.is_some_and(|peer| other.operation.peer == Some(peer))
         && other.bytes() <= half.bytes()
 }

@@ -11,15 +11,14 @@ use lapscope_data::places::Places;
 use lapscope_trace::stretch::Windows;
 use lapscope_trace::sums::aggregate::FileSums;
 use lapscope_trace::survey::Survey;
-use lapscope_trace::{Cache, Depth, Matching, Paired, Trace};
+use lapscope_trace::{sum_and_keep, Cache, Depth, Matching, Paired, Trace};
 
 /// A run as its parts are read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub survey: Arc<Survey>,
     pub places: Arc<Places>,
-    /// Where this process keeps what it has read.
-    #[serde(skip)]
+    /// Where what was read is kept.
     pub cache: Option<Arc<Cache>>,
 }
 
@@ -71,21 +70,30 @@ impl Run {
         if files.is_empty() {
             return Ok(Partial::Sums(Vec::new()));
         }
+        if let (None, Some(cache)) = (&known.stretch, &self.cache) {
+            let of_run = (&*self.survey.roster, &*self.places);
+            return whole(sum_and_keep(&files, of_run, cache)).map(Partial::Sums);
+        }
         let windows = known.stretch.as_ref().map(|stretch| {
             let mut bare = Paired::without_rows(&self.survey.roster, &self.places);
             bare.set_clocks(&known.clocks);
             Windows::place(&bare.finish(&known.meetings, Matching::default()), stretch)
         });
         let windows = windows.as_ref();
-        let PerFile { read, failed } = for_each_file(&files, |database, mut definitions| {
+        let read = for_each_file(&files, |database, mut definitions| {
             let of_file = self.places.of_file(&database.path);
             let sums = FileSums::read(database, of_file, &mut definitions, windows, &|_| ())?;
             Ok((definitions, sums))
-        })
-        .map_err(|error| vec![error])?;
-        match failed.is_empty() {
-            true => Ok(Partial::Sums(read)),
-            false => Err(failed),
-        }
+        });
+        whole(read).map(Partial::Sums)
+    }
+}
+
+/// What was read, if all of it could be.
+fn whole<T>(read: Result<PerFile<T>, DbError>) -> Result<Vec<T>, Vec<DbError>> {
+    let PerFile { read, failed } = read.map_err(|error| vec![error])?;
+    match failed.is_empty() {
+        true => Ok(read),
+        false => Err(failed),
     }
 }

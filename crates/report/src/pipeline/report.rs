@@ -26,7 +26,6 @@ use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_measure::unexpected::find_unexpected;
 use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
 use lapscope_predict::whatif::buffering::relies_on_buffering;
-use lapscope_trace::handles;
 
 /// The report on a run, or on some of its ranks.
 ///
@@ -166,9 +165,7 @@ fn in_detail<T>(
     };
     let left_over = match whole {
         Some(trace) if view.stretch.is_none() => {
-            let (made, failed) = handles::read_made(&open.files.databases);
-            open.read_in_part("what was made and never freed is not read", failed);
-            Some(find_left_over(trace, &made, ranks, &mut open.symbols))
+            Some(find_left_over(trace, ranks, &mut open.symbols))
         }
         _ => None,
     };

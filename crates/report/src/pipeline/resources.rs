@@ -25,6 +25,19 @@ impl Resources {
         self.memory.unwrap_or_else(|| machine_memory() / 4)
     }
 
+    /// Bytes that parts may take together.
+    fn for_parts(&self) -> u64 {
+        self.memory().saturating_sub(OWN_BYTES).max(OWN_BYTES)
+    }
+
+    /// Parts that are looked at side by side; a worker of an engine has a share of its machine, which is not known here.
+    fn at_once(&self) -> u64 {
+        match self.engine {
+            Some(_) => 4,
+            None => rayon::current_num_threads().max(1) as u64,
+        }
+    }
+
     /// Whether so many rows fit into memory.
     pub fn fits(&self, rows: u64) -> bool {
         rows.saturating_mul(BYTES_PER_ROW) <= self.memory()
@@ -46,16 +59,18 @@ impl Resources {
         }
     }
 
+    /// Files are read side by side: the most rows that one of them may have to be held in memory as a whole.
+    pub fn rows_of_a_file(&self) -> u64 {
+        self.for_parts() / self.at_once() / BYTES_PER_ROW
+    }
+
     /// Parts, and how many of them are looked at side by side.
     pub fn plan(&self, survey: &Survey) -> (Vec<Vec<u32>>, usize) {
-        let processors = rayon::current_num_threads();
         if let Some(count) = self.parts {
-            return (plan_count(survey, count), processors);
+            return (plan_count(survey, count), rayon::current_num_threads());
         }
-        // a worker of an engine has a share of its machine, which is not known here
-        let at_once = if self.engine.is_some() { 4 } else { processors };
-        let memory = self.memory().saturating_sub(OWN_BYTES).max(OWN_BYTES);
-        let parts = plan(survey, memory / at_once.max(1) as u64);
+        let (at_once, memory) = (self.at_once() as usize, self.for_parts());
+        let parts = plan(survey, memory / at_once as u64);
         if self.engine.is_some() || overhead(survey, &parts) < MUCH_OVERHEAD {
             return (parts, at_once);
         }

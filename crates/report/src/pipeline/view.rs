@@ -156,8 +156,7 @@ impl View {
                 open.leave_out(failed)?;
                 continue;
             }
-            let is_here = open.resources.engine.is_none();
-            let cache = Cache::new().ok().filter(|_| is_here).map(Arc::new);
+            let cache = Cache::new(open.resources.rows_of_a_file()).ok().map(Arc::new);
             let run = Run { survey: survey.into(), places, cache };
             let (parts, side_by_side) = open.resources.plan(&run.survey);
             engine.look_side_by_side(side_by_side);

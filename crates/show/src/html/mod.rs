@@ -15,6 +15,7 @@ pub(crate) mod escape;
 pub mod hang;
 mod head;
 mod injection;
+pub mod jobs;
 mod left_over;
 mod markup;
 mod page;

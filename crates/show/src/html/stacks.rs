@@ -4,7 +4,8 @@
 use super::hang::{row, write_verdicts, SCRIPT};
 use super::markup::Html;
 use super::page::{framed, navigation, sections};
-use crate::render::stacks::{looked, next, notes, stretch, who};
+use crate::render::stacks::{looked, next, notes, other_threads, stretch, title, who};
+use lapscope_data::symbols::FrameName;
 use lapscope_watch::stacks::{Branch, RankStack, StackDiagnosis};
 
 /// Ranks that have a row, and places that stand in the tree; the others are counted.
@@ -19,7 +20,7 @@ const SECTIONS: [Section; 4] =
 /// The whole file.
 pub fn page(found: &StackDiagnosis) -> String {
     let about = found.ranks.first().map_or("", |rank| rank.command.as_str());
-    let with_verdict = !found.recorded.is_empty();
+    let with_verdict = found.jobs().any(|job| !job.recorded.is_empty());
     let names: Vec<Section> =
         std::iter::once(VERDICT).filter(|_| with_verdict).chain(SECTIONS).collect();
     let mut html = Html::default();
@@ -30,7 +31,7 @@ pub fn page(found: &StackDiagnosis) -> String {
             html.element("span", &[("class", "run")], about);
         });
         html.paragraph(&looked(found));
-        let notes = notes(found);
+        let notes: Vec<String> = found.jobs().flat_map(notes).collect();
         if !notes.is_empty() {
             html.within("ul", &[("class", "problems")], |html| {
                 notes.iter().for_each(|note| html.element("li", &[], note));
@@ -39,15 +40,35 @@ pub fn page(found: &StackDiagnosis) -> String {
     });
     navigation(&mut html, &names);
     sections(&mut html, &names, |html, at| match names[at].0 {
-        "verdict" => found.recorded.iter().for_each(|it| write_verdicts(html, &it.diagnosis)),
-        "where" => {
-            html.within("p", &[("class", "problem")], |html| html.whole_text(&found.sentence));
-        }
-        "paths" => write_paths(html, &found.tree),
-        "ranks" => write_ranks(html, &found.ranks),
-        _ => next(found).iter().for_each(|text| html.paragraph(text)),
+        "next" => next(found).iter().for_each(|text| html.paragraph(text)),
+        section => found.jobs().for_each(|job| {
+            if !found.other_jobs.is_empty() {
+                html.paragraph(&title(job));
+            }
+            write_section(html, section, job);
+        }),
     });
     framed(about, SCRIPT, "{}", &html.finish())
+}
+
+fn write_section(html: &mut Html, section: &str, job: &StackDiagnosis) {
+    match section {
+        "verdict" => job.recorded.iter().for_each(|it| write_verdicts(html, &it.diagnosis)),
+        "where" => {
+            html.within("p", &[("class", "problem")], |html| html.whole_text(&job.sentence));
+        }
+        "paths" => {
+            write_paths(html, &job.tree);
+            let others = other_threads(&job.ranks);
+            if !others.is_empty() {
+                html.paragraph("Other threads of these ranks:");
+                html.within("ul", &[], |html| {
+                    others.iter().for_each(|place| html.element("li", &[], place));
+                });
+            }
+        }
+        _ => write_ranks(html, &job.ranks),
+    }
 }
 
 fn write_paths(html: &mut Html, tree: &[Branch]) {
@@ -91,7 +112,7 @@ fn write_ranks(html: &mut Html, ranks: &[RankStack]) {
             html.within("tbody", &[], |html| {
                 for rank in ranks.iter().take(MOST_RANKS) {
                     let number = rank.rank.map_or_else(String::new, |rank| rank.to_string());
-                    let frames: Vec<String> = rank.frames.iter().map(|it| it.short()).collect();
+                    let frames = rank.at.places(FrameName::short);
                     let (pid, place) = (rank.pid.to_string(), rank.place());
                     row(html, "td", &[&number, &rank.host, &pid, &place, &frames.join(" ← ")]);
                 }

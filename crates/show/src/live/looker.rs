@@ -84,7 +84,7 @@ impl Looker {
     fn find(&self) -> Result<AttachedRun, Missing> {
         let run = find_run(self.named.as_deref())?;
         list_files(&run)?;
-        let observer = Observer::open(&run).map_err(Missing::Other)?;
+        let observer = Observer::open(&run).map_err(Missing::Other)?.without_history();
         let (gatherer, symbols) = (Gatherer::default(), Symbols::new(Vec::new()));
         Ok(AttachedRun { run, observer, gatherer, symbols, modules: 0 })
     }

@@ -139,13 +139,17 @@ impl LiveView {
     }
 
     fn run(&mut self, taken: &mut Taken, told: &Receiver<LookerReply>) -> Result<()> {
+        let mut is_drawn = false;
         loop {
-            self.hear(told)?;
-            taken.screen.draw(|frame| {
-                let area = frame.area();
-                self.draw(frame.buffer_mut(), area);
-            })?;
-            if poll(ATTENTION)? {
+            is_drawn &= !self.hear(told)?;
+            if !is_drawn {
+                taken.screen.draw(|frame| {
+                    let area = frame.area();
+                    self.draw(frame.buffer_mut(), area);
+                })?;
+            }
+            is_drawn = !poll(ATTENTION)?;
+            if !is_drawn {
                 match read()? {
                     Event::Key(key) if key.kind != KeyEventKind::Release => {
                         if is_suspension(key) {
@@ -163,7 +167,9 @@ impl LiveView {
         }
     }
 
-    fn hear(&mut self, told: &Receiver<LookerReply>) -> Result<()> {
+    /// Takes what the looker tells; says whether there was anything.
+    fn hear(&mut self, told: &Receiver<LookerReply>) -> Result<bool> {
+        let mut has_heard = false;
         loop {
             match told.try_recv() {
                 Ok(LookerReply::Sight(Ok(Sight::Gone(why)))) => self.gone = Some(why),
@@ -176,9 +182,10 @@ impl LiveView {
                 Ok(LookerReply::Diagnosis(text)) => {
                     self.page = Page::Text { title: "diagnosis", text, scroll: 0 };
                 }
-                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Empty) => return Ok(has_heard),
                 Err(TryRecvError::Disconnected) => bail!("nobody looks at the job any more"),
             }
+            has_heard = true;
         }
     }
 

@@ -1,16 +1,17 @@
 //! Where ranks are that nobody records: a sentence, and their call paths as a tree.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::hang::write_verdict;
-use lapscope_data::model::RankList;
+use lapscope_data::model::{Rank, RankList};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time};
 use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
-use lapscope_watch::stacks::{Branch, RankStack, RecordedRun, StackDiagnosis};
+use lapscope_watch::stacks::{Absent, Branch, RankStack, RecordedRun, StackDiagnosis, ThreadStack};
 
 /// Lines of the tree; branches of one place, and how many of these are the last ones.
 const MOST_LINES: usize = 80;
@@ -26,12 +27,31 @@ pub fn write(
     style: Style,
 ) -> io::Result<()> {
     writeln!(out, "{}\n", style.wrap(&format!("lapscope hang: {}", looked(found)), "", "  "))?;
-    for recorded in &found.recorded {
+    for (at, job) in found.jobs().enumerate() {
+        if !found.other_jobs.is_empty() {
+            let gap = if at > 0 { "\n" } else { "" };
+            writeln!(out, "{gap}{}\n", style.wrap(&style.bold(&title(job)), "", "  "))?;
+        }
+        write_job(out, job, listed, style)?;
+    }
+    for next in next(found) {
+        writeln!(out, "\n{}", style.wrap(&next, "", "  "))?;
+    }
+    Ok(())
+}
+
+fn write_job(
+    out: &mut dyn Write,
+    job: &StackDiagnosis,
+    listed: Option<&RankList>,
+    style: Style,
+) -> io::Result<()> {
+    for recorded in &job.recorded {
         write_verdict(out, "VERDICT", &recorded.diagnosis.verdict, "", style)?;
     }
     writeln!(out, "{}", style.bold("WHERE"))?;
-    writeln!(out, "{}", style.wrap(&found.sentence, "  ", "  "))?;
-    for note in notes(found) {
+    writeln!(out, "{}", style.wrap(&job.sentence, "  ", "  "))?;
+    for note in notes(job) {
         writeln!(out, "{}", style.warning(&note))?;
     }
     writeln!(
@@ -41,14 +61,66 @@ pub fn write(
             .headed("CALL PATHS", "from main inwards, with the ranks that are below; fewest first")
     )?;
     let mut left = MOST_LINES;
-    write_branches(out, &found.tree, "  ", &mut left, style)?;
-    for rank in found.ranks.iter().filter(|rank| is_listed(rank, listed)) {
+    write_branches(out, &job.tree, "  ", &mut left, style)?;
+    let others = other_threads(&job.ranks);
+    if !others.is_empty() {
+        let about = "of these ranks that are inside MPI, or on a processor";
+        writeln!(out, "\n{}", style.headed("OTHER THREADS", about))?;
+    }
+    for place in others {
+        writeln!(out, "{}", style.wrap(&place, "  ", "      "))?;
+    }
+    for rank in job.ranks.iter().filter(|rank| is_listed(rank, listed)) {
         write_rank(out, rank, style)?;
     }
-    for next in next(found) {
-        writeln!(out, "\n{}", style.wrap(&next, "", "  "))?;
-    }
     Ok(())
+}
+
+/// "JOB ./heat -n 4: 4 ranks, process 812 on node7 is rank 0".
+pub fn title(job: &StackDiagnosis) -> String {
+    let Some(first) = job.ranks.first() else { return "JOB".to_owned() };
+    let rank = first.rank.map(|rank| format!(" is rank {rank}")).unwrap_or_default();
+    format!(
+        "JOB {}: {}, process {} on {}{rank}",
+        visible(&first.command),
+        processes(job.ranks.len()),
+        first.pid,
+        visible(&first.host)
+    )
+}
+
+/// "in MPI_Recv, called at work x.c:7  [ranks 0-3]", fewest first; of many the first.
+pub fn other_threads(ranks: &[RankStack]) -> Vec<String> {
+    const MOST: usize = 12;
+    let mut places: BTreeMap<String, Vec<&RankStack>> = BTreeMap::new();
+    for rank in ranks {
+        let told = |it: &&ThreadStack| it.is_told() || it.tid == rank.pid;
+        for thread in rank.other_threads.iter().filter(told) {
+            places.entry(thread.place()).or_default().push(rank);
+        }
+    }
+    let mut places: Vec<(String, Vec<&RankStack>)> = places.into_iter().collect();
+    places.sort_by_key(|(_, threads)| threads.len());
+    let more = places.len().saturating_sub(MOST);
+    let line = |(place, mut of): (String, Vec<&RankStack>)| {
+        let threads = of.len() as u64;
+        of.dedup_by_key(|it| it.pid);
+        let numbers: Option<Vec<Rank>> = of.iter().map(|it| it.rank).collect();
+        let whose = match numbers {
+            Some(numbers) => {
+                format!("rank{} {}", plural(numbers.len() as u64), list_ranks(&numbers))
+            }
+            None => processes(of.len()),
+        };
+        let many = if threads > of.len() as u64 {
+            format!("{threads} threads of ")
+        } else {
+            String::new()
+        };
+        format!("{place}  [{many}{whose}]")
+    };
+    let rest = format!("… {more} more places (--each-rank has all)");
+    places.into_iter().take(MOST).map(line).chain((more > 0).then_some(rest)).collect()
 }
 
 /// "8 processes from outside, two looks 500 ms apart; none of them was stopped".
@@ -61,9 +133,13 @@ pub fn looked(found: &StackDiagnosis) -> String {
         0 | 1 => String::new(),
         hosts => format!(" on {} hosts", count(hosts)),
     };
+    let jobs = match found.other_jobs.len() as u64 {
+        0 => String::new(),
+        others => format!(" of {} jobs", count(1 + others)),
+    };
     format!(
-        "{}{hosts} from outside, two looks {} apart; {stopped}",
-        processes(found.ranks.len()),
+        "{}{jobs}{hosts} from outside, two looks {} apart; {stopped}",
+        processes(found.jobs().map(|job| job.ranks.len()).sum()),
         time(found.observed_ns)
     )
 }
@@ -78,30 +154,56 @@ pub fn notes(found: &StackDiagnosis) -> Vec<String> {
         notes.truncate(MOST);
         notes.push(format!("and {} more of that kind (--format json has all)", count(more as u64)));
     }
-    if !found.elsewhere.is_empty() {
-        let missing = found.elsewhere.len() as u64;
+    notes.extend(of_absent(found));
+    notes
+}
+
+fn of_absent(found: &StackDiagnosis) -> Vec<String> {
+    let Absent { elsewhere, elsewhere_ended, of_other_programs, .. } = &found.absent;
+    let ranks = |ranks: &[Rank]| {
+        let many = ranks.len() as u64;
+        let is = if many == 1 { "is" } else { "are" };
+        (format!("rank{} {} of this job", plural(many), list_ranks(ranks)), is)
+    };
+    let mut notes = Vec::new();
+    if !of_other_programs.is_empty() {
+        let (who, _) = ranks(of_other_programs);
+        let verb = if of_other_programs.len() == 1 {
+            "runs another program"
+        } else {
+            "run other programs"
+        };
+        notes.push(format!("{who} {verb}: lapscope hang --pid, or --command, looks at them, too"));
+    }
+    if !elsewhere.is_empty() {
+        let (who, is) = ranks(elsewhere);
         let is_one = found.hosts.len() == 1 && found.unseen.is_empty();
-        notes.push(format!(
-            "rank{} {} of this job {} not {}",
-            plural(missing),
-            list_ranks(&found.elsewhere),
-            if missing == 1 { "is" } else { "are" },
-            match is_one {
-                true => "on this machine: lapscope hang --job, or --hosts, asks others, too",
-                false => "on the hosts that were looked at",
+        let (place, way) = match is_one {
+            true => ("this machine", ": lapscope hang --job, or --hosts, asks others, too"),
+            false => ("the hosts that were looked at", ""),
+        };
+        let ended = match elsewhere_ended {
+            None => {
+                format!(" any more, or never {}", if elsewhere.len() == 1 { "was" } else { "were" })
             }
-        ));
+            Some(0) => String::new(),
+            Some(count) => format!(
+                ", where {count} of them {} ended",
+                if *count == 1 { "has" } else { "have" }
+            ),
+        };
+        notes.push(format!("{who} {is} not on {place}{ended}{way}"));
     }
     notes
 }
 
 /// What else can be asked, and how the odd one out is looked at.
 pub fn next(found: &StackDiagnosis) -> Vec<String> {
-    let mut steps = Vec::from_iter(odd_one(found).map(|rank| {
+    let mut steps = Vec::from_iter(found.jobs().filter_map(odd_one).map(|rank| {
         let number = rank.rank.map(|number| format!(": rank {number}")).unwrap_or_default();
         format!("gdb -p {}   on {}{number}, the odd one out", rank.pid, rank.host)
     }));
-    if found.recorded.is_empty() {
+    if found.jobs().all(|job| job.recorded.is_empty()) {
         let text = "Without a record it is known where ranks are, not for whom they wait: a job that is started by lapscope run \
                     tells that, too.";
         steps.push(text.to_owned());
@@ -109,7 +211,7 @@ pub fn next(found: &StackDiagnosis) -> Vec<String> {
     let line = |it: &RecordedRun| {
         format!("lapscope hang {}   who waits for whom, by the records", shell::quote(&it.run))
     };
-    steps.extend(found.recorded.iter().map(line));
+    steps.extend(found.jobs().flat_map(|job| &job.recorded).map(line));
     steps
 }
 
@@ -122,11 +224,20 @@ fn odd_one(found: &StackDiagnosis) -> Option<&RankStack> {
     }
     let wanted = branch.ranks.first()?;
     let is_odd = branch.count * FEW <= found.ranks.len();
-    found.ranks.iter().find(|it| it.rank.as_ref() == Some(wanted)).filter(|it| is_odd && it.stands)
+    found
+        .ranks
+        .iter()
+        .find(|it| it.rank.as_ref() == Some(wanted))
+        .filter(|it| is_odd && it.at.stands)
 }
 
+/// A process without a number is one of all.
 fn is_listed(rank: &RankStack, listed: Option<&RankList>) -> bool {
-    listed.is_some_and(|listed| rank.rank.is_some_and(|number| listed.contains(number)))
+    let is_named = |listed: &RankList| match rank.rank {
+        Some(number) => listed.contains(number),
+        None => *listed == RankList::All,
+    };
+    listed.is_some_and(is_named)
 }
 
 /// Of many branches the first, with fewest ranks, are shown, and the last ones, where most are. `left`: lines.
@@ -182,17 +293,26 @@ fn processes(number: usize) -> String {
 }
 
 fn write_rank(out: &mut dyn Write, rank: &RankStack, style: Style) -> io::Result<()> {
-    let number = rank.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-    let head = format!("rank {number} on {}, process {}", visible(&rank.host), rank.pid);
+    let process = format!("process {} on {}", rank.pid, visible(&rank.host));
+    let head = match rank.rank {
+        Some(number) => format!("rank {number}, {process}"),
+        None => process,
+    };
     writeln!(out, "\n{}", style.bold(&head))?;
-    if let Some(call) = &rank.call {
-        let passed = rank.arguments.as_ref().map(|it| format!(" ({})", it.in_words()));
-        writeln!(out, "  {call}{}", passed.unwrap_or_default())?;
-    }
-    for frame in rank.frames.iter().map(FrameName::short) {
-        writeln!(out, "  {frame}")?;
+    writeln!(out, "  {}", rank.place())?;
+    write_frames(out, &rank.at, "  ")?;
+    for thread in &rank.other_threads {
+        writeln!(out, "  thread {}: {}", thread.tid, thread.place())?;
+        write_frames(out, thread, "    ")?;
     }
     Ok(())
+}
+
+fn write_frames(out: &mut dyn Write, at: &ThreadStack, indent: &str) -> io::Result<()> {
+    if let Some(arguments) = &at.arguments {
+        writeln!(out, "{indent}{}", arguments.in_words())?;
+    }
+    at.places(FrameName::short).iter().try_for_each(|place| writeln!(out, "{indent}  {place}"))
 }
 
 #[cfg(test)]

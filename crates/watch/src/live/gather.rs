@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use lapscope_data::model::{Kind, Nanos, Rank};
 use lapscope_data::state::{
-    RankState, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink,
+    RankState, SeenCall, SeenCalls, SeenCount, SeenInjection, SeenOperation, SeenRequests, Sink,
 };
 
 /// A call and its path: indices of the state of the job.
@@ -43,18 +43,24 @@ impl Sink for Gatherer {
     fn call(&mut self, seen: &SeenCall) {
         let rank = self.rank_mut(seen.by.rank, seen.by.life);
         let site = (seen.operation.call, seen.operation.path);
-        rank.call(seen.by.thread, site, seen.begin, seen.end);
-        rank.communicated(&seen.operation);
+        rank.call(seen.thread, site, seen.begin, seen.end);
+        rank.communicated(&seen.operation, 1);
     }
 
-    fn request(&mut self, seen: &SeenRequest) {
-        self.rank_mut(seen.by.rank, seen.by.life).communicated(&seen.operation);
+    fn calls(&mut self, seen: &SeenCalls) {
+        let rank = self.rank_mut(seen.by.rank, seen.by.life);
+        rank.add((seen.operation.call, seen.operation.path), seen.inside, seen.count);
+        rank.communicated(&seen.operation, seen.count);
+    }
+
+    fn requests(&mut self, seen: &SeenRequests) {
+        self.rank_mut(seen.by.rank, seen.by.life).communicated(&seen.operation, seen.count);
     }
 
     fn counted(&mut self, seen: &SeenCount) {
         if !seen.is_unsuccessful {
             let rank = self.rank_mut(seen.by.rank, seen.by.life);
-            rank.left_out(seen.by.thread, (seen.call, seen.path), seen.count, seen.inside);
+            rank.left_out(seen.thread, (seen.call, seen.path), seen.count, seen.inside);
         }
     }
 
@@ -100,10 +106,10 @@ impl Gathered {
         *self.sites.entry(site).or_default() += Spent { time, calls };
     }
 
-    fn communicated(&mut self, operation: &SeenOperation) {
+    fn communicated(&mut self, operation: &SeenOperation, count: u64) {
         if operation.kind == Kind::Send {
-            self.messages += 1;
-            self.bytes = self.bytes.saturating_add(operation.bytes);
+            self.messages += count;
+            self.bytes = self.bytes.saturating_add(operation.bytes.saturating_mul(count));
         }
     }
 

@@ -2,11 +2,10 @@
 
 use super::bins::{bins, RankOrder};
 use super::*;
-use lapscope_data::model::RequestEnded;
 use lapscope_data::model::{CallName, CallPath, Frame, Kind, Module};
 use lapscope_data::state::{
-    Condition, History, LastCall, OpenCall, OpenOperation, SeenBy, SeenCall, SeenInjection,
-    SeenOperation, SeenRequest, Sink, ThreadState, Unseen,
+    Condition, History, LastCall, OpenCall, OpenOperation, SeenBy, SeenCall, SeenCalls,
+    SeenInjection, SeenOperation, SeenRequests, Sink, ThreadState, Unseen,
 };
 
 const SECOND: i64 = 1_000_000_000;
@@ -117,19 +116,18 @@ fn rank(number: i64, seconds: f64, calls: u64, open: Option<f64>) -> RankState {
 }
 
 fn by(rank: i64) -> SeenBy {
-    SeenBy { rank: Rank::of_first_world(rank), life: 1, epoch_unix_ns: 0, thread: 0 }
+    SeenBy { rank: Rank::of_first_world(rank), life: 1 }
 }
 
 fn seen_operation(call: u32, path: u32, kind: Kind, bytes: u64) -> SeenOperation {
-    let (peer_world, communicator) = (Some(1), None);
-    SeenOperation { call, kind, path: Some(path), communicator, peer_world, tag: 0, bytes }
+    SeenOperation { call, kind, path: Some(path), bytes }
 }
 
 fn saw_call(gatherer: &mut Gatherer, of: i64, call: u32, path: u32, from: f64, to: f64) {
     let at = |seconds: f64| Nanos((seconds * SECOND as f64) as i64);
     let operation = seen_operation(call, path, Kind::Other, 0);
     let (begin, end) = (at(from), at(to));
-    gatherer.call(&SeenCall { by: by(of), operation, receive: None, begin, end });
+    gatherer.call(&SeenCall { by: by(of), thread: 0, operation, begin, end });
 }
 
 fn live() -> (Live, Gatherer) {
@@ -191,11 +189,12 @@ fn sites_are_lines_and_files_are_no_communication() {
     first_look(&mut live, &mut gatherer);
     saw_call(&mut gatherer, 0, WRITE, 2, 1.0, 1.25);
     saw_call(&mut gatherer, 0, WAITALL, 0, 1.25, 1.5);
-    saw_call(&mut gatherer, 0, WAITALL, 1, 1.5, 1.75);
+    let operation = seen_operation(WAITALL, 1, Kind::Other, 0);
+    gatherer.calls(&SeenCalls { by: by(0), operation, count: 5, inside: Nanos(SECOND / 4) });
     let state = job(vec![rank(0, 2.0, 13, None), rank(1, 2.0, 10, None)]);
     let moment = live.look(&state, &mut gatherer, &mut Addresses);
     let sites: Vec<_> = moment.sites.iter().map(|site| (site.call.as_str(), site.calls)).collect();
-    assert_eq!(sites, [("MPI_Waitall", 2)]);
+    assert_eq!(sites, [("MPI_Waitall", 6)]);
     let function = moment.sites[0].site.as_ref().and_then(|site| site.function.clone());
     assert_eq!(function.as_deref(), Some("f7"));
     assert!(close(moment.sites[0].exposed_share, 0.25));
@@ -207,19 +206,7 @@ fn messages_are_sends_and_tests_are_those_that_lapscope_made() {
     first_look(&mut live, &mut gatherer);
     for (call, kind) in [(ISEND, Kind::Send), (ISEND, Kind::Recv)] {
         let operation = seen_operation(call, 0, kind, 4000);
-        let moment = Nanos(SECOND * 3 / 2);
-        gatherer.request(&SeenRequest {
-            by: by(0),
-            posted_by: 0,
-            operation,
-            receive: None,
-            ended: RequestEnded::Waited,
-            post_begin: moment,
-            post_end: moment,
-            completion_begin: moment,
-            completion_end: moment,
-            unsuccessful_tests: 0,
-        });
+        gatherer.requests(&SeenRequests { by: by(0), operation, count: 3 });
     }
     gatherer.injected(&SeenInjection {
         by: by(1),
@@ -235,7 +222,7 @@ fn messages_are_sends_and_tests_are_those_that_lapscope_made() {
     let moment = live.look(&state, &mut gatherer, &mut Addresses);
     let total = moment.total;
     let rates = [total.messages_per_s, total.bytes_per_s, total.injected_tests_per_s];
-    assert!(rates.iter().zip([0.5, 2000.0, 4.0]).all(|(a, b)| close(*a, b)), "{rates:?}");
+    assert!(rates.iter().zip([1.5, 6000.0, 4.0]).all(|(a, b)| close(*a, b)), "{rates:?}");
 }
 
 #[test]

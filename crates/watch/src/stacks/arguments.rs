@@ -2,66 +2,77 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::abi::Abi;
+use super::calls;
 use lapscope_data::symbols::Passed;
 
 /// Of the parameters of a call. What is left out is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arguments {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<i32>,
+    pub to: Option<Given>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<i32>,
+    pub from: Option<Given>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub root: Option<i32>,
+    pub root: Option<Given>,
     /// Of what is sent, or received.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<i32>,
+    pub tag: Option<Given>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communicator: Option<String>,
 }
 
-/// A call: its name, and its parameters of which something is said, each with its place among all.
-struct CallParameters {
-    name: &'static str,
-    parameters: &'static [(usize, &'static str)],
+/// A rank, or a tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Given {
+    Number(i32),
+    /// `MPI_ANY_SOURCE`
+    Constant(String),
 }
 
-// SIGNATURES: of calls.def, by build.rs
-include!(concat!(env!("OUT_DIR"), "/signatures.rs"));
+impl Given {
+    /// `None`: a negative number of which nobody knows what it means.
+    fn new(number: i32, constants: &[(i32, &str)]) -> Option<Given> {
+        let constant = constants.iter().find(|(value, _)| *value == number);
+        match constant {
+            Some((_, name)) => Some(Given::Constant((*name).to_owned())),
+            None => (number >= 0).then_some(Given::Number(number)),
+        }
+    }
+}
 
 /// In which integers and pointers are passed, in their order: the System V ABI of x86-64, 3.2.3, by the numbers of DWARF.
 const PASSED_IN: [u16; 6] = [5, 4, 1, 2, 8, 9];
 
 /// The names by which a program in C may call it; `None`: nothing is said of that call.
 pub fn callees(call: &str) -> Option<[String; 2]> {
-    let signature = signature(call)?;
-    Some([signature.name.to_owned(), format!("P{}", signature.name)])
+    let call = calls::find(call).filter(|it| !it.parameters.is_empty())?;
+    Some([call.name.to_owned(), format!("P{}", call.name)])
 }
 
-fn signature(call: &str) -> Option<&'static CallParameters> {
-    SIGNATURES.iter().find(|it| it.name.eq_ignore_ascii_case(call))
-}
-
-/// `communicator` names a handle.
+/// `communicator` names a handle; `abi`: what negative numbers mean, which is another thing in each; `None`: nobody knows.
 pub fn of(
     call: &str,
     passed: &[(u16, Passed)],
+    abi: Option<&Abi>,
     communicator: impl Fn(Passed) -> Option<&'static str>,
 ) -> Option<Arguments> {
     let mut arguments = Arguments::default();
-    for &(place, name) in signature(call)?.parameters {
+    for &(place, name) in calls::find(call)?.parameters {
         let register = PASSED_IN.get(place);
         let Some((_, value)) = passed.iter().find(|(it, _)| Some(it) == register) else { continue };
-        // what is negative means something else in each MPI
         let number = match value {
-            Passed::Value(value) => Some(*value as i32).filter(|it| *it >= 0),
+            Passed::Value(value) => Some(*value as i32),
             Passed::Address(_) => None,
         };
+        let peer = || Given::new(number?, &abi.map(Abi::peers).unwrap_or_default());
+        let tag = || Given::new(number?, &abi.map(Abi::tags).unwrap_or_default());
         match name {
-            "dest" => arguments.to = number,
-            "source" => arguments.from = number,
-            "root" => arguments.root = number,
-            "tag" | "sendtag" => arguments.tag = number,
+            "dest" => arguments.to = peer(),
+            "source" => arguments.from = peer(),
+            "root" => arguments.root = peer(),
+            "tag" | "sendtag" => arguments.tag = tag(),
             _ => arguments.communicator = communicator(*value).map(str::to_owned),
         }
     }
@@ -71,12 +82,15 @@ pub fn of(
 impl Arguments {
     /// "to rank 1, tag 7, in MPI_COMM_WORLD".
     pub fn in_words(&self) -> String {
-        let number = |word: &str, number: Option<i32>| number.map(|it| format!("{word} {it}"));
+        let given = |word: &str, kind: &str, given: &Option<Given>| match given.as_ref()? {
+            Given::Number(number) => Some(format!("{word}{kind}{number}")),
+            Given::Constant(name) => Some(format!("{word}{name}")),
+        };
         let parts = [
-            number("to rank", self.to),
-            number("from rank", self.from),
-            number("with root", self.root),
-            number("tag", self.tag),
+            given("to ", "rank ", &self.to),
+            given("from ", "rank ", &self.from),
+            given("with root ", "", &self.root),
+            given("tag ", "", &self.tag),
             self.communicator.as_ref().map(|it| format!("in {it}")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -86,20 +100,45 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stacks::abi;
 
     #[test]
     fn registers_are_those_of_the_parameters() {
         let value = |register, value: i64| (register, Passed::Value(value as u64));
         let world = |it| (it == Passed::Address(0x4040)).then_some("MPI_COMM_WORLD");
+        let mpich = abi::of("libmpich.so.12");
+        let said = |call, passed: &[(u16, Passed)], abi| {
+            of(call, passed, abi, world).map(|it| it.in_words())
+        };
         let passed = [value(2, 3), value(8, 17), (9, Passed::Address(0x4040))];
-        let receive = of("MPI_Recv", &passed, world).expect("arguments");
-        assert_eq!(receive.in_words(), "from rank 3, tag 17, in MPI_COMM_WORLD");
-        let sent = of("MPI_Sendrecv", &passed, world).expect("arguments");
-        assert_eq!(sent.in_words(), "to rank 3, tag 17");
-        let high = of("MPI_Send", &[value(2, 1 << 32 | 1), value(8, -1)], world);
-        assert_eq!(high.expect("arguments").in_words(), "to rank 1");
-        assert_eq!(of("MPI_Wait", &passed, world), None);
-        assert_eq!(of("MPI_Recv", &[], world), None);
+        let receive = said("MPI_Recv", &passed, mpich);
+        assert_eq!(receive.as_deref(), Some("from rank 3, tag 17, in MPI_COMM_WORLD"));
+        let sent = said("MPI_Sendrecv", &passed, mpich);
+        assert_eq!(sent.as_deref(), Some("to rank 3, tag 17"));
+        let high = said("MPI_Send", &[value(2, 1 << 32 | 1), value(8, -7)], mpich);
+        assert_eq!(high.as_deref(), Some("to rank 1"));
+        assert_eq!(of("MPI_Wait", &passed, mpich, world), None);
+        assert_eq!(of("MPI_Recv", &[], mpich, world), None);
         assert_eq!(callees("MPI_Recv"), Some(["MPI_Recv".into(), "PMPI_Recv".into()]));
+    }
+
+    /// The same numbers are other constants in another MPI.
+    #[test]
+    fn constants_are_named() {
+        let value = |register, value: i64| (register, Passed::Value(value as u64));
+        let said = |library, call, passed: &[(u16, Passed)]| {
+            of(call, passed, abi::of(library), |_| None).map(|it| it.in_words())
+        };
+        let any = [value(2, -1), value(8, -1)];
+        for (library, expected) in [
+            ("libmpi.so.40", "from MPI_ANY_SOURCE, tag MPI_ANY_TAG"),
+            ("libmpich.so.12", "from MPI_PROC_NULL, tag MPI_ANY_TAG"),
+            ("libmpi_abi.so.1", "from MPI_ANY_SOURCE"),
+        ] {
+            assert_eq!(said(library, "MPI_Recv", &any).as_deref(), Some(expected), "{library}");
+        }
+        assert_eq!(said("libunknown.so", "MPI_Recv", &any), None);
+        let root = said("libmpi.so.40", "MPI_Bcast", &[value(2, -4)]);
+        assert_eq!(root.as_deref(), Some("with root MPI_ROOT"));
     }
 }

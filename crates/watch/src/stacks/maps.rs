@@ -8,9 +8,14 @@ use std::ops::Range;
 pub struct Mapping {
     pub addresses: Range<u64>,
     pub is_code: bool,
+    pub is_writable: bool,
     pub offset: u64,
+    /// The file's number in its file system.
+    pub inode: u64,
     /// Of a file, or a name in brackets; empty: of nothing.
     pub path: String,
+    /// There is no such file any more, or another one.
+    pub is_deleted: bool,
 }
 
 impl Mapping {
@@ -23,10 +28,19 @@ impl Mapping {
         let (begin, end) = words.next()?.split_once('-')?;
         let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
         let addresses = hexadecimal(begin)?..hexadecimal(end)?;
-        let is_code = words.next()?.contains('x');
+        let rights = words.next()?;
+        let (is_code, is_writable) = (rights.contains('x'), rights.contains('w'));
         let offset = hexadecimal(words.next()?)?;
-        let path = words.nth(2).unwrap_or_default().trim_start().to_owned();
-        Some(Mapping { addresses, is_code, offset, path })
+        let inode = words.nth(1)?.parse().ok()?;
+        let path = words.next().unwrap_or_default().trim_start();
+        let left = path.strip_suffix(" (deleted)");
+        let (path, is_deleted) = (left.unwrap_or(path).to_owned(), left.is_some());
+        Some(Mapping { addresses, is_code, is_writable, offset, inode, path, is_deleted })
+    }
+
+    /// Whether both are of one file.
+    pub fn is_same_file(&self, other: &Mapping) -> bool {
+        (&self.path, self.inode) == (&other.path, other.inode)
     }
 }
 
@@ -58,7 +72,8 @@ mod tests {
 
     #[test]
     fn a_path_may_have_blanks() {
-        let text = "7f00-7f10 r-xp 00002000 fe:00 12                     /a b/c\n7ffd-7fff rw-p 00000000 00:00 0 [stack]\n8-9 rw-p 0 0:0 0\n";
+        let text = "7f00-7f10 r-xp 00002000 fe:00 12                     /a b/c\n7ffd-7fff rw-p 00000000 00:00 0 [stack]\n8-9 rw-p 0 0:0 0\n\
+                    a-b r-xp 0 fe:00 13 /a b/d (deleted)\n";
         let found: Vec<Mapping> = Mapping::parse_all(text).collect();
         assert_eq!(found[0].path, "/a b/c");
         assert_eq!(
@@ -66,5 +81,9 @@ mod tests {
             (0x7f00..0x7f10, 0x2000, true)
         );
         assert_eq!((found[1].path.as_str(), found[2].path.as_str()), ("[stack]", ""));
+        assert_eq!(
+            (found[3].path.as_str(), found[3].inode, found[3].is_deleted),
+            ("/a b/d", 13, true)
+        );
     }
 }

@@ -1,15 +1,18 @@
 //! What was seen on several hosts, as one answer. Each has been looked at by a process of its own, which prints a [`HostLook`].
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{self, RankStack};
-use super::processes::distinct;
+use super::absent::{self, Absent};
+use super::place::RankStack;
+use super::processes::{distinct, RankOfJob};
 use super::tree::{self, Branch};
+use super::words;
 use crate::hang::Diagnosis;
-use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::model::Nanos;
 
 /// What was seen on one host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,14 +23,10 @@ pub struct HostLook {
     pub ranks: Vec<RankStack>,
     /// Processes of other users, which may be ranks, too.
     pub forbidden: u64,
+    /// As [`super::Processes`] has them.
+    pub of_other_programs: Vec<RankOfJob>,
+    pub nameless: u64,
     pub notes: Vec<String>,
-}
-
-impl RankStack {
-    /// "in MPI_Recv, called at exchange ring.c:20".
-    pub fn place(&self) -> String {
-        place::place(self)
-    }
 }
 
 /// A host of which nothing was seen.
@@ -46,13 +45,15 @@ pub struct RecordedRun {
     pub diagnosis: Diagnosis,
 }
 
-/// Where all ranks are. Keys are documented in `docs/json.md`.
-#[derive(Debug, Clone, Serialize)]
+/// Where all ranks of a job are. Keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct StackDiagnosis {
     /// Between the two looks; of several hosts the shortest.
     pub observed_ns: Nanos,
     /// What it comes to, in a sentence.
     pub sentence: String,
+    /// As its launcher names it; `null`: it does not.
+    pub job: Option<String>,
     /// Of those ranks that are recorded: for whom they wait.
     pub recorded: Vec<RecordedRun>,
     /// From `main` inwards, branches with fewest ranks first.
@@ -63,27 +64,46 @@ pub struct StackDiagnosis {
     /// Hosts that were looked at.
     pub hosts: Vec<String>,
     pub unseen: Vec<UnseenHost>,
-    /// Ranks that belong to the job and were not found; empty: all are there, or nobody says how many there are.
-    pub elsewhere: Vec<Rank>,
+    #[serde(flatten)]
+    pub absent: Absent,
     /// What else is to be known, as sentences.
     pub notes: Vec<String>,
+    /// Jobs that were found besides, by the same names.
+    pub other_jobs: Vec<StackDiagnosis>,
 }
 
 impl StackDiagnosis {
-    /// The run directories that its ranks record into.
+    /// The run directories that ranks record into, of all jobs.
     pub fn runs(&self) -> Vec<PathBuf> {
-        distinct(self.ranks.iter().filter_map(|rank| rank.run.clone()))
+        distinct(self.jobs().flat_map(StackDiagnosis::own_runs))
+    }
+
+    /// Those of this job.
+    pub fn own_runs(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        self.ranks.iter().filter_map(|rank| rank.run.clone())
+    }
+
+    /// This one, and those besides.
+    pub fn jobs(&self) -> impl Iterator<Item = &StackDiagnosis> {
+        std::iter::once(self).chain(&self.other_jobs)
+    }
+
+    /// Takes back what is not known where not all processes were asked for.
+    pub fn forget_absent(&mut self) {
+        self.absent = Absent::default();
+        self.other_jobs.iter_mut().for_each(StackDiagnosis::forget_absent);
     }
 }
 
-/// A host that several have looked at counts once.
+/// A host that several have looked at counts once. Of several jobs the one with most ranks comes first.
 pub fn merge(mut looks: Vec<HostLook>, unseen: Vec<UnseenHost>) -> StackDiagnosis {
     looks.sort_by(|a, b| a.host.cmp(&b.host));
     let mut hosts: Vec<String> = looks.iter().map(|look| look.host.clone()).collect();
     hosts.dedup();
     let observed = looks.iter().map(|look| look.observed_ns).min().unwrap_or_default();
     let held = looks.iter().map(|look| look.held_ns).max().unwrap_or_default();
-    let mut notes = Vec::new();
+    let nameless = looks.iter().map(|look| look.nameless).sum();
+    let (mut notes, mut others) = (Vec::new(), Vec::new());
     let mut ranks: Vec<RankStack> = Vec::new();
     for look in looks {
         notes.extend(look.notes.into_iter().map(|note| match hosts.len() {
@@ -91,32 +111,41 @@ pub fn merge(mut looks: Vec<HostLook>, unseen: Vec<UnseenHost>) -> StackDiagnosi
             _ => format!("{}: {note}", look.host),
         }));
         ranks.extend(look.ranks);
+        others.extend(look.of_other_programs);
     }
     notes.dedup();
     let key = |it: &RankStack| (it.rank, it.pid, it.problem.is_some());
     ranks.sort_by(|a, b| a.host.cmp(&b.host).then_with(|| key(a).cmp(&key(b))));
     ranks.dedup_by(|a, b| (&a.host, a.pid) == (&b.host, b.pid)); // keeps the one without a problem
-    ranks.sort_by_key(|it| it.rank);
-    StackDiagnosis {
-        observed_ns: observed,
-        sentence: place::sentence(&ranks),
-        recorded: Vec::new(),
-        tree: tree::merge(&ranks),
-        held_ns: held,
-        hosts,
-        unseen,
-        elsewhere: elsewhere(&ranks),
-        notes,
-        ranks,
-    }
+    let of_job = |(job, ranks): (Option<String>, Vec<RankStack>)| {
+        let of_it = others.iter().filter(|it| it.job == job).map(|it| it.rank).collect();
+        let absent = absent::find(&ranks, of_it, nameless);
+        StackDiagnosis {
+            observed_ns: observed,
+            sentence: words::sentence(&ranks, &absent.ended),
+            job,
+            tree: tree::merge(&ranks),
+            held_ns: held,
+            hosts: hosts.clone(),
+            absent,
+            ranks,
+            ..StackDiagnosis::default()
+        }
+    };
+    let mut jobs = by_job(ranks).into_iter().map(of_job);
+    let first = jobs.next().unwrap_or_else(|| of_job((None, Vec::new())));
+    StackDiagnosis { unseen, notes, other_jobs: jobs.collect(), ..first }
 }
 
-fn elsewhere(ranks: &[RankStack]) -> Vec<Rank> {
-    const MOST: u64 = 1 << 21;
-    let size = ranks.iter().filter_map(|rank| rank.size).max().unwrap_or(0).min(MOST);
-    let here: HashSet<Rank> = ranks.iter().filter_map(|it| it.rank).collect();
-    let all = (0..size as i64).map(Rank::of_first_world);
-    all.filter(|rank| !here.contains(rank)).collect()
+fn by_job(ranks: Vec<RankStack>) -> Vec<(Option<String>, Vec<RankStack>)> {
+    let mut jobs: BTreeMap<Option<String>, Vec<RankStack>> = BTreeMap::new();
+    for rank in ranks {
+        jobs.entry(rank.job.clone()).or_default().push(rank);
+    }
+    let mut jobs: Vec<(Option<String>, Vec<RankStack>)> = jobs.into_iter().collect();
+    jobs.iter_mut().for_each(|(_, ranks)| ranks.sort_by_key(|it| it.rank));
+    jobs.sort_by_key(|(_, ranks)| Reverse(ranks.len()));
+    jobs
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use gimli::{BaseAddresses, CfaRule, EhFrame, EhFrameHdr, LittleEndian, Register, RegisterRule};
 use gimli::{UnwindContext, UnwindSection};
 
-use super::stop::ThreadCopy;
+use super::stop::{Registers, ThreadCopy};
 
 /// What is known of a frame's registers, by their numbers in DWARF; of those that no function preserves nothing is.
 pub type Known = [Option<u64>; 17];
@@ -20,13 +20,13 @@ pub struct UnwindTables<'a> {
     pub header: (u64, &'a [u8]),
 }
 
-/// Those of a thread's innermost function.
-pub fn innermost(thread: &ThreadCopy) -> Known {
+/// Those of an innermost function.
+pub fn innermost(registers: &Registers) -> Known {
     let mut known = Known::default();
-    for (number, value) in PRESERVED.into_iter().zip(thread.registers.preserved) {
+    for (number, value) in PRESERVED.into_iter().zip(registers.preserved) {
         known[number] = value;
     }
-    known[STACK] = Some(thread.registers.stack);
+    known[STACK] = Some(registers.stack);
     known
 }
 

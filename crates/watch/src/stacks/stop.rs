@@ -1,22 +1,27 @@
 //! The stacks of a process, copied from outside.
 //!
 //! A thread that sleeps in a system call is not stopped: proc_pid_syscall(5) says where its stack is, and it stands still by itself.
-//! Stopping it could end the call early: epoll_wait(2) does not begin again, ptrace(2), BUGS. A thread that runs, or whose callers
-//! cannot be told without its registers, is stopped for as long as copying takes. The tracer is a thread of its own: when that
-//! ends, in whatever way, the kernel lets go of all that it traces.
+//! A thread that runs, or whose callers cannot be told without its registers, is stopped for as long as copying takes, by a thread of
+//! our own (`tracer.rs`).
 
 use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::condition;
 use super::maps::{read_memory, Mapping};
 use super::python::PythonLines;
+use super::tracer;
 use lapscope_data::state::{state_of_thread, SystemState};
 
-/// So much of a stack is copied, from its top on.
-const MOST_STACK: usize = 512 << 10;
-/// A thread stops when it has a processor. One that has not stopped by then is let go: it is in the kernel, where nothing stops it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// So much of a stack is copied, from its top on; then as much as was copied before, where its callers go on behind that, or on
+/// another stack, as that of a handler of a signal.
+const FIRST_BYTES: usize = 512 << 10;
+const MOST_BYTES: usize = 16 << 20;
+/// A thread that is held is not copied for longer.
+const MOST_HELD: Duration = Duration::from_millis(10);
+/// Threads of a process that are looked at, the first one among them.
+const MOST_THREADS: usize = 128;
 
 /// Registers from which callers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,18 +42,45 @@ pub struct ThreadCopy {
     pub tid: i64,
     pub system: SystemState,
     pub registers: Registers,
-    /// Memory from `registers.stack` on.
-    pub stack: Vec<u8>,
+    /// Parts of its stack, each with its address; the first from `registers.stack` on.
+    pub stack: Vec<(u64, Vec<u8>)>,
     pub python: PythonLines,
 }
 
 impl ThreadCopy {
     /// A word of the stack.
     pub fn word(&self, address: u64) -> Option<u64> {
-        let at = usize::try_from(address.checked_sub(self.registers.stack)?).ok()?;
-        let bytes = self.stack.get(at..at.checked_add(8)?)?;
-        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+        self.stack.iter().find_map(|(begin, bytes)| {
+            let at = usize::try_from(address.checked_sub(*begin)?).ok()?;
+            let bytes = bytes.get(at..at.checked_add(8)?)?;
+            Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+        })
     }
+
+    /// Copies on while its callers are in memory that was not copied, which `reader` says; up to a deadline.
+    fn complete(
+        &mut self,
+        pid: i64,
+        maps: &[Mapping],
+        reader: &impl StackReader,
+        by: Option<Instant>,
+    ) {
+        let mut copied = FIRST_BYTES;
+        while copied < MOST_BYTES && by.map_or(true, |it| Instant::now() < it) {
+            let Some(address) = reader.goes_on_at(self) else { return };
+            let Ok(bytes) = read_stack(pid, address, copied, maps) else { return };
+            self.stack.push((address, bytes));
+            copied *= 2;
+        }
+    }
+}
+
+/// What is asked of a thread while it stands.
+pub trait StackReader {
+    fn python_lines(&self, tid: i64) -> PythonLines;
+
+    /// An address from which on memory is needed that was not copied, as its callers are there.
+    fn goes_on_at(&self, thread: &ThreadCopy) -> Option<u64>;
 }
 
 /// What was copied of a process.
@@ -57,46 +89,127 @@ pub struct ProcessCopy {
     pub threads: Vec<ThreadCopy>,
     /// Threads that could not be copied, and why.
     pub failed: Vec<(i64, String)>,
+    /// Threads that were not looked at, as there are so many, or as it took too long.
+    pub left_out: usize,
     /// The longest that one was stopped for; zero: none was.
     pub held: Duration,
+    /// What it had mapped before any thread was stopped.
+    maps: Vec<Mapping>,
 }
 
-/// Copies the threads of a process; `is_enough` says of one that was not stopped whether its callers can be told, `python` reads
-/// lines of one while it stands.
-///
-/// # Errors
-/// There is no such process any more.
-pub fn copy(
-    pid: i64,
-    python: &(impl Fn(i64) -> PythonLines + Sync),
-    mut is_enough: impl FnMut(&ThreadCopy) -> bool,
-) -> io::Result<ProcessCopy> {
-    let tids = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
-    let mut tids: Vec<i64> = tids.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
-    tids.sort_unstable();
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
-    let mut copy = ProcessCopy::default();
-    for tid in tids {
-        let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
-        let thread = asleep(pid, tid, &system, &maps, python);
-        if let Some(thread) = thread.filter(|thread| is_enough(thread)) {
-            copy.threads.push(thread);
-            continue;
-        }
-        let traced = std::thread::scope(|scope| {
-            scope.spawn(|| stopped(pid, tid, system, &maps, python)).join()
-        });
-        match traced.unwrap_or_else(|_| Err(io::Error::other("it could not be copied"))) {
-            Ok((thread, held)) => {
-                copy.held = copy.held.max(held);
-                copy.threads.push(thread);
+/// A thread that is to be stopped, and what is known of it without.
+pub struct ToStop {
+    /// Its process, among all that are looked at.
+    pub process: usize,
+    pub tid: i64,
+    pub is_first: bool,
+    /// As it was asleep; not all of its callers can be told.
+    asleep: Option<ThreadCopy>,
+}
+
+impl ProcessCopy {
+    /// Copies threads that need not be stopped, and says which do; `is_enough` says of one whether its callers can be told.
+    ///
+    /// # Errors
+    /// There is no such process any more.
+    pub fn begin(
+        pid: i64,
+        process: usize,
+        reader: &impl StackReader,
+        mut is_enough: impl FnMut(&ThreadCopy) -> bool,
+    ) -> io::Result<(ProcessCopy, Vec<ToStop>)> {
+        let tids = threads(pid)?;
+        let first = tids.first().copied().unwrap_or(pid);
+        let maps = fs::read_to_string(format!("/proc/{first}/maps"))?;
+        let maps: Vec<Mapping> = Mapping::parse_all(&maps).collect();
+        let left_out = tids.len().saturating_sub(MOST_THREADS);
+        let mut copy = ProcessCopy { left_out, maps, ..ProcessCopy::default() };
+        let mut wanted = Vec::new();
+        for tid in tids.into_iter().take(MOST_THREADS) {
+            let Some(system) = state_of_thread(pid, tid) else { continue }; // it has just ended
+            match asleep(pid, tid, &system, &copy.maps, reader) {
+                Some(thread) if is_enough(&thread) || !tracer::may_stop(&system) => {
+                    copy.threads.push(thread);
+                }
+                asleep => wanted.push(ToStop { process, tid, is_first: tid == first, asleep }),
             }
-            Err(_) if state_of_thread(pid, tid).is_none() => {}
-            Err(error) => copy.failed.push((tid, why(&error))),
+        }
+        Ok((copy, wanted))
+    }
+
+    /// One that is stopped now.
+    ///
+    /// # Errors
+    /// Its stack cannot be read.
+    pub fn stopped(
+        &self,
+        tid: i64,
+        system: SystemState,
+        registers: Registers,
+        reader: &impl StackReader,
+    ) -> io::Result<ThreadCopy> {
+        let by = Instant::now() + MOST_HELD;
+        let top = read_stack(tid, registers.stack, FIRST_BYTES, &self.maps)?;
+        let stack = vec![(registers.stack, top)];
+        let python = reader.python_lines(tid);
+        let mut thread = ThreadCopy { tid, system, registers, stack, python };
+        thread.complete(tid, &self.maps, reader, Some(by));
+        Ok(thread)
+    }
+
+    /// Of a thread that runs: it is to be stopped once more. `None`: it does not run.
+    pub fn again(pid: i64, process: usize, tid: i64) -> Option<(ProcessCopy, Wanted)> {
+        state_of_thread(pid, tid).filter(|it| it.state == 'R')?;
+        let maps = fs::read_to_string(format!("/proc/{tid}/maps")).ok()?;
+        let maps = Mapping::parse_all(&maps).collect();
+        let copy = ProcessCopy { maps, ..ProcessCopy::default() };
+        Some((copy, Wanted { process, tid, is_first: false, asleep: None }))
+    }
+
+    pub fn take(&mut self, wanted: ToStop, outcome: Outcome) {
+        match outcome {
+            Outcome::Copied(thread, held) => {
+                self.held = self.held.max(held);
+                self.threads.push(*thread);
+            }
+            Outcome::Ended => {}
+            Outcome::TooLate => match wanted.asleep {
+                Some(thread) => self.threads.push(thread),
+                None => self.left_out += 1,
+            },
+            Outcome::Failed(_) if condition::is_of_the_kernel(wanted.tid) => {}
+            Outcome::Failed(error) => {
+                self.threads.extend(wanted.asleep);
+                self.failed.push((wanted.tid, why(&error)));
+            }
         }
     }
-    Ok(copy)
+}
+
+/// What came of stopping a thread.
+pub enum Outcome {
+    /// And for how long it was stopped at most.
+    Copied(Box<ThreadCopy>, Duration),
+    Ended,
+    /// There was no time left.
+    TooLate,
+    Failed(io::Error),
+}
+
+/// Threads of a process that live, the first one first: that may have ended before the others, pthread_exit(3).
+///
+/// # Errors
+/// There is no such process.
+pub fn threads(pid: i64) -> io::Result<Vec<i64>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let mut tids: Vec<i64> = tasks.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable_by_key(|&tid| (tid != pid, tid));
+    let first = tids.first().copied();
+    let has_ended = |tid: i64| state_of_thread(pid, tid).map_or(true, |it| it.state == 'Z');
+    if first.is_some_and(has_ended) {
+        tids.remove(0);
+    }
+    Ok(tids)
 }
 
 fn why(error: &io::Error) -> String {
@@ -110,6 +223,11 @@ fn why(error: &io::Error) -> String {
     }
 }
 
+/// A thread of a process that lives, by which the kernel tells of it also where the first one has ended.
+pub fn living(pid: i64) -> i64 {
+    threads(pid).ok().and_then(|tids| tids.first().copied()).unwrap_or(pid)
+}
+
 // --- without stopping --------------------------------------------------------------------------------------------------
 
 /// `None`: it runs, or may not be asked.
@@ -118,7 +236,7 @@ fn asleep(
     tid: i64,
     system: &SystemState,
     maps: &[Mapping],
-    python: &impl Fn(i64) -> PythonLines,
+    reader: &impl StackReader,
 ) -> Option<ThreadCopy> {
     let place = format!("/proc/{pid}/task/{tid}/syscall");
     let before = fs::read_to_string(&place).ok()?;
@@ -126,133 +244,27 @@ fn asleep(
     let mut address = || u64::from_str_radix(last.next()?.strip_prefix("0x")?, 16).ok();
     let (instruction, stack) = (address()?, address()?);
     let registers = Registers { instruction, stack, ..Registers::default() };
-    let thread = ThreadCopy {
+    let mut thread = ThreadCopy {
         tid,
         system: system.clone(),
         registers,
-        stack: read_stack(pid, stack, maps).ok()?,
-        python: python(tid),
+        stack: vec![(stack, read_stack(pid, stack, FIRST_BYTES, maps).ok()?)],
+        python: reader.python_lines(tid),
     };
+    thread.complete(pid, maps, reader, None);
     let after = fs::read_to_string(&place).ok()?;
     (before == after).then_some(thread)
-}
-
-// --- stopped -----------------------------------------------------------------------------------------------------------
-
-fn request(call: libc::c_uint, tid: i64, address: usize, data: usize) -> io::Result<()> {
-    // SAFETY: the requests that are made here write to what `data` points to, if at all, which its caller owns.
-    match unsafe { libc::ptrace(call, tid as libc::pid_t, address, data) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
-/// Lets go of a thread that has stopped, whatever happens in between.
-struct Held(i64);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = request(libc::PTRACE_DETACH, self.0, 0, 0);
-    }
-}
-
-/// The thread, and for how long it was stopped.
-fn stopped(
-    pid: i64,
-    tid: i64,
-    system: SystemState,
-    maps: &[Mapping],
-    python: &impl Fn(i64) -> PythonLines,
-) -> io::Result<(ThreadCopy, Duration)> {
-    seize(tid)?;
-    request(libc::PTRACE_INTERRUPT, tid, 0, 0)?;
-    wait_until_stopped(tid)?;
-    let begun = Instant::now();
-    let held = Held(tid);
-    let registers = read_registers(tid)?;
-    let stack = read_stack(pid, registers.stack, maps)?;
-    let python = python(tid);
-    drop(held);
-    Ok((ThreadCopy { tid, system, registers, stack, python }, begun.elapsed()))
-}
-
-/// Another lapscope that looks at the same process lets it go at once.
-fn seize(tid: i64) -> io::Result<()> {
-    const MOST: usize = 50;
-    let is_traced = || {
-        let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
-        tracer.is_some_and(|pid| pid.trim() != "0")
-    };
-    let mut tries = 0;
-    loop {
-        match request(libc::PTRACE_SEIZE, tid, 0, 0) {
-            Err(error) if error.raw_os_error() == Some(libc::EPERM) && tries < MOST => {
-                if tries > 0 && !is_traced() {
-                    return Err(error);
-                }
-                tries += 1;
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            done => return done,
-        }
-    }
-}
-
-fn wait_until_stopped(tid: i64) -> io::Result<()> {
-    let begun = Instant::now();
-    loop {
-        let mut status = 0;
-        // SAFETY: `status` is written during the call.
-        match unsafe {
-            libc::waitpid(tid as libc::pid_t, &mut status, libc::__WALL | libc::WNOHANG)
-        } {
-            -1 => return Err(io::Error::last_os_error()),
-            0 if begun.elapsed() > PATIENCE => {
-                return Err(io::Error::other("it is in the kernel, and cannot be stopped"));
-            }
-            0 => std::thread::sleep(Duration::from_micros(50)),
-            _ if libc::WIFSTOPPED(status) => return Ok(()),
-            _ => return Err(io::Error::other("it has just ended")),
-        }
-    }
-}
-
-fn read_registers(tid: i64) -> io::Result<Registers> {
-    const NT_PRSTATUS: usize = 1;
-    // SAFETY: all zeros is a value of a struct of integers.
-    let mut all: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    let mut vector =
-        libc::iovec { iov_base: std::ptr::addr_of_mut!(all).cast(), iov_len: size_of_val(&all) };
-    request(libc::PTRACE_GETREGSET, tid, NT_PRSTATUS, std::ptr::addr_of_mut!(vector) as usize)?;
-    #[cfg(target_arch = "x86_64")]
-    let registers = Registers {
-        instruction: all.rip,
-        stack: all.rsp,
-        frame: Some(all.rbp),
-        link: 0,
-        preserved: [all.rbx, all.rbp, all.r12, all.r13, all.r14, all.r15].map(Some),
-    };
-    #[cfg(target_arch = "aarch64")]
-    let registers = Registers {
-        instruction: all.pc,
-        stack: all.sp,
-        frame: Some(all.regs[29]),
-        link: all.regs[30],
-        preserved: [None; 6],
-    };
-    Ok(registers)
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------
 
 /// Up to the end of its mapping, of those that were there before any thread was stopped.
-fn read_stack(pid: i64, begin: u64, maps: &[Mapping]) -> io::Result<Vec<u8>> {
+fn read_stack(pid: i64, begin: u64, most: usize, maps: &[Mapping]) -> io::Result<Vec<u8>> {
     let end = maps
         .iter()
         .find(|mapping| mapping.addresses.contains(&begin))
         .ok_or_else(|| io::Error::other("its stack pointer points to no memory"))?
         .addresses
         .end;
-    read_memory(pid, begin, ((end - begin) as usize).min(MOST_STACK))
+    read_memory(pid, begin, ((end - begin) as usize).min(most))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::place::{Doing, RankStack};
+use super::place::RankStack;
 use lapscope_data::model::Rank;
 use lapscope_data::symbols::FrameName;
 
@@ -24,8 +24,8 @@ pub(super) fn merge(ranks: &[RankStack]) -> Vec<Branch> {
     let mut growing = Growing::default();
     for rank in ranks {
         let mut within = None;
-        let places = shortened(rank.frames.iter().rev().map(FrameName::brief));
-        for place in places.into_iter().chain([leaf(rank)]) {
+        let places = shortened(rank.at.places(FrameName::brief).into_iter().rev());
+        for place in places.into_iter().chain([rank.leaf()]) {
             let at = growing.branch(within, place);
             growing.count(at, rank);
             within = Some(at);
@@ -97,20 +97,6 @@ fn shortened(places: impl Iterator<Item = String>) -> Vec<String> {
         path.splice(DEEPEST / 2..DEEPEST / 2 + left_out, [format!("… {left_out} places …")]);
     }
     path
-}
-
-fn leaf(rank: &RankStack) -> String {
-    let moves = if rank.stands { "" } else { ", moves" };
-    let what = match (rank.doing, &rank.call) {
-        (Doing::Unknown, _) => "not to be seen".to_owned(),
-        (Doing::Stopped, _) => "stopped".to_owned(),
-        (_, Some(call)) => call.clone(),
-        (Doing::Asleep, None) => {
-            format!("asleep in {}", rank.sleeps_in.as_deref().unwrap_or("the kernel"))
-        }
-        _ => "computes".to_owned(),
-    };
-    what + moves
 }
 
 fn sort(branches: &mut [Branch]) {

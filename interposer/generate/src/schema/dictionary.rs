@@ -1,4 +1,4 @@
-//! The tables of columns in the data dictionary, `schema/README.md`: what stands between `<!-- table NAME -->` and
+//! The tables of columns in data dictionaries, `schema/README.md` and `schema/jobs.md`: what stands between `<!-- table NAME -->` and
 //! `<!-- end -->`. All else there is written by hand.
 
 use super::{ColumnKind, Schema, SchemaColumn, SchemaTable};
@@ -37,7 +37,10 @@ pub fn filled(schema: &Schema, dictionary: &str) -> Result<String, String> {
 
 fn write_table(text: &mut String, table: &SchemaTable) {
     line!(text, "| column of `{}` | value | meaning |\n|---|---|---|", table.name);
-    for column in &table.columns {
+    if let Some(whole) = &table.parts_of {
+        line!(text, "| all of `{whole}` | | of this one alone |");
+    }
+    for column in &table.columns[table.shared..] {
         let SchemaColumn { name, comment, more, .. } = column;
         let null = if column.may_be_null { ", NULL" } else { "" };
         let blank = if more.is_empty() { "" } else { " " };

@@ -6,7 +6,7 @@ use crate::line;
 /// `schema.sql`.
 pub fn statements(schema: &Schema) -> String {
     let mut text = String::new();
-    line!(&mut text, "-- lapscope's database. Made from tables.def by lapscope-generate.");
+    line!(&mut text, "-- A database of lapscope's, made by lapscope-generate.");
     line!(&mut text, "PRAGMA application_id = {};", schema.application_id);
     line!(&mut text, "PRAGMA user_version = {};", schema.user_version);
     for table in &schema.tables {
@@ -37,7 +37,8 @@ fn declaration(table: &SchemaTable, column: &SchemaColumn) -> String {
     if table.single_key() == Some(&column.name) {
         return "INTEGER PRIMARY KEY".to_owned();
     }
-    let mut declared = if column.kind.is_text() { "TEXT" } else { "INTEGER" }.to_owned();
+    let kind = if column.kind.is("real") { "REAL" } else { "INTEGER" };
+    let mut declared = if column.kind.is_text() { "TEXT" } else { kind }.to_owned();
     if !column.may_be_null {
         declared.push_str(" NOT NULL");
     }

@@ -5,6 +5,7 @@ use super::super::sums::join_ranges;
 use super::Gatherer;
 use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited};
+use lapscope_trace::target::VISIBLE;
 use lapscope_trace::{Direction, Half};
 
 impl Gatherer<'_> {
@@ -16,7 +17,11 @@ impl Gatherer<'_> {
             if !self.trace.is_endpoint_counted(self.rank, index) {
                 continue;
             }
-            let waited = self.add_post(index);
+            let operation = &rank.operations[endpoint.operation as usize];
+            let may_wait = operation.is_request
+                && operation.direction == Direction::Send
+                && endpoint.post.or_zero() >= VISIBLE;
+            let waited = if may_wait { self.add_post(index) } else { 0 };
             let (ns, calls) = &mut by_operation[endpoint.operation as usize];
             *ns += endpoint.post.or_zero() - waited;
             *calls += 1;
@@ -38,14 +43,10 @@ impl Gatherer<'_> {
         }
     }
 
-    /// What a post stood until its receiver came, whatever a limit says; nanoseconds.
+    /// What the post of a send stood until its receiver came, whatever a limit says; nanoseconds.
     fn add_post(&mut self, index: usize) -> i64 {
-        let half = self.trace.half(self.rank, index);
+        let half = blocked(self.trace.half(self.rank, index));
         let operation = half.operation;
-        if !operation.is_request || operation.direction != Direction::Send {
-            return 0;
-        }
-        let half = blocked(half);
         let Some(partner) = self.trace.partner(&half) else { return 0 };
         let next = |from| self.trace.next_inside(&partner, from);
         let Some(came) = self.trace.waited_until(&half, next) else { return 0 };

@@ -78,11 +78,17 @@ impl StateRows {
         self.ranks.get(&rank).unwrap_or_else(|| NOTHING.get_or_init(Done::default))
     }
 
-    pub fn read(database: &Database, tables: &Tables) -> rusqlite::Result<StateRows> {
+    pub fn read(
+        database: &Database,
+        tables: &Tables,
+        has_history: bool,
+    ) -> rusqlite::Result<StateRows> {
         let mut rows = StateRows::default();
         let threads = rows.read_threads(database)?;
-        rows.read_calls(database, tables, &threads)?;
-        rows.read_requests(database, tables, &threads)?;
+        if has_history {
+            rows.read_calls(database, tables, &threads)?;
+            rows.read_requests(database, tables, &threads)?;
+        }
         rows.read_cuts(database)?;
         for done in rows.ranks.values_mut() {
             done.requests.sort_by_key(|row| (row.begin, row.thread));

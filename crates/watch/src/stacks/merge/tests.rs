@@ -1,42 +1,11 @@
 use std::time::Instant;
 
 use super::*;
-use crate::stacks::Doing;
+use crate::stacks::made::{frame, rank};
+use crate::stacks::RankOfJob;
+use lapscope_data::model::Rank;
 use lapscope_data::say;
 use lapscope_data::symbols::FrameName;
-
-fn frame(function: &str, line: u32) -> FrameName {
-    FrameName {
-        function: Some(function.to_owned()),
-        offset: None,
-        file: Some("/src/solver/x.c".to_owned()),
-        line: Some(line),
-        column: None,
-        module: Some("/opt/app/bin/app".to_owned()),
-        address: u64::from(line),
-        inlined: false,
-    }
-}
-
-fn rank(number: i64, host: &str, call: Option<&str>, frames: Vec<FrameName>) -> RankStack {
-    RankStack {
-        rank: Some(Rank::of_first_world(number)),
-        host: host.to_owned(),
-        pid: 1000 + number,
-        command: "./app".to_owned(),
-        size: Some(10_000),
-        doing: if call.is_some() { Doing::InMpi } else { Doing::Computes },
-        call: call.map(str::to_owned),
-        sleeps_in: None,
-        stands: true,
-        arguments: None,
-        frames,
-        threads: 1,
-        is_recorded: false,
-        run: None,
-        problem: None,
-    }
-}
 
 fn look(host: &str, ranks: Vec<RankStack>) -> HostLook {
     HostLook {
@@ -45,6 +14,8 @@ fn look(host: &str, ranks: Vec<RankStack>) -> HostLook {
         held_ns: Nanos(0),
         ranks,
         forbidden: 0,
+        of_other_programs: Vec::new(),
+        nameless: 0,
         notes: Vec::new(),
     }
 }
@@ -81,7 +52,10 @@ fn merged(what: &str, printed: &[String]) -> StackDiagnosis {
 fn ten_thousand_stacks_become_a_tree() {
     let call = |number| (number != 4711).then_some("MPI_Allreduce");
     let found = merged("two places", &printed(call, |number| 20 + u32::from(number == 4711)));
-    assert_eq!((found.ranks.len(), found.hosts.len(), found.elsewhere.len()), (10_000, 100, 0));
+    assert_eq!(
+        (found.ranks.len(), found.hosts.len(), found.absent.elsewhere.len()),
+        (10_000, 100, 0)
+    );
     assert!(
         found.sentence.starts_with("Rank 4711 is outside of MPI, computing in innermost x.c:21"),
         "{}",
@@ -135,7 +109,7 @@ fn what_hosts_have_seen_is_one_answer() {
     let found = merge(vec![second.clone(), first, second], vec![gone]);
     let numbers: Vec<i64> = found.ranks.iter().map(|it| it.rank.unwrap().number).collect();
     assert_eq!((numbers, found.hosts.join(" ")), (vec![0, 1, 2, 3], "a b".to_owned()));
-    assert_eq!(found.elsewhere, [Rank::of_first_world(4)]);
+    assert_eq!(found.absent.elsewhere, [Rank::of_first_world(4)]);
     assert_eq!((found.observed_ns, found.held_ns), (Nanos(400_000_000), Nanos(1000)));
     assert_eq!(found.notes, ["b: 2 processes of other users were not looked at"]);
     assert_eq!(found.runs(), [PathBuf::from("/runs/x")]);
@@ -147,7 +121,63 @@ fn what_hosts_have_seen_is_one_answer() {
 fn a_size_that_cannot_be_costs_nothing() {
     let mut only = rank(0, "a", None, Vec::new());
     only.size = Some(u64::MAX);
-    assert!(merge(vec![look("a", vec![only])], Vec::new()).elsewhere.len() < 1 << 22);
+    assert!(merge(vec![look("a", vec![only])], Vec::new()).absent.elsewhere.len() < 1 << 22);
     let none = merge(Vec::new(), Vec::new());
     assert_eq!((none.sentence.as_str(), none.hosts.len()), ("No rank was found.", 0));
+}
+
+fn absent(local: Option<u64>, change: impl Fn(&mut HostLook)) -> (usize, usize, Option<u64>) {
+    let mut ranks: Vec<RankStack> =
+        [0, 1].map(|number| rank(number, "a", None, Vec::new())).to_vec();
+    ranks.iter_mut().for_each(|it| (it.size, it.local_size) = (Some(4), local));
+    let mut look = look("a", ranks);
+    change(&mut look);
+    let found = merge(vec![look], Vec::new());
+    let says_ended = found.sentence.starts_with("Ranks 2-3 have ended. ");
+    assert_eq!(says_ended, found.absent.ended.len() == 2, "{}", found.sentence);
+    (found.absent.ended.len(), found.absent.elsewhere.len(), found.absent.elsewhere_ended)
+}
+
+#[test]
+fn who_has_ended_is_told_from_who_is_elsewhere() {
+    assert_eq!(absent(Some(4), |_| {}), (2, 0, Some(0)));
+    assert_eq!(absent(Some(2), |_| {}), (0, 2, Some(0)));
+    assert_eq!(absent(Some(3), |_| {}), (0, 2, Some(1)));
+    assert_eq!(absent(None, |_| {}), (0, 2, None));
+    // that have written over their environment
+    assert_eq!(absent(Some(4), |look| look.nameless = 1), (0, 2, None));
+    let other = RankOfJob { job: None, rank: Rank::of_first_world(2) };
+    assert_eq!(
+        absent(Some(4), |look| look.of_other_programs = vec![other.clone()]),
+        (1, 0, Some(0))
+    );
+}
+
+#[test]
+fn jobs_and_worlds_are_not_mixed() {
+    let of = |job: &str, world: i64, number: i64, size: u64| RankStack {
+        rank: Some(Rank { world, number }),
+        job: Some(job.to_owned()),
+        pid: 10 * world + number + i64::from(job == "x") * 1000,
+        size: Some(size),
+        local_size: Some(size),
+        ..rank(number, "a", Some("MPI_Recv"), vec![frame("main", 7)])
+    };
+    let ranks = vec![of("x", 1, 0, 1), of("y", 1, 0, 2), of("y", 1, 1, 2), of("y", 2, 1, 2)];
+    let found = merge(vec![look("a", ranks)], Vec::new());
+    let names = |it: &StackDiagnosis| -> Vec<String> {
+        it.ranks.iter().map(|it| it.rank.unwrap().to_string()).collect()
+    };
+    assert_eq!(
+        (found.job.as_deref(), names(&found)),
+        (Some("y"), vec!["0".into(), "1".into(), "2:1".into()])
+    );
+    assert_eq!(found.absent.ended, [Rank { world: 2, number: 0 }]);
+    assert!(found.sentence.contains("Ranks 0-1, 2:1 are in MPI_Recv"), "{}", found.sentence);
+    assert_eq!(found.other_jobs.len(), 1);
+    assert_eq!(
+        (found.other_jobs[0].job.as_deref(), names(&found.other_jobs[0])),
+        (Some("x"), vec!["0".into()])
+    );
+    assert_eq!(found.tree[0].ranks.len(), 3);
 }

@@ -128,7 +128,6 @@ static void write_record(int is_last)
     if (!meeting_lock(&record.own))
         return;
     publish(rename, is_last);
-    record.own.meeting->written_ns = clock_nanoseconds(CLOCK_MONOTONIC);
     meeting_unlock(&record.own);
 }
 

@@ -251,7 +251,7 @@ impl Reader {
             codes.insert(at, (code, copy));
             wanted.push(thread);
         }
-        let stopped = |wanted: &stop::Wanted, system, registers| {
+        let stopped = |wanted: &stop::ToStop, system, registers| {
             let (code, copy) = &codes[&wanted.process];
             copy.stopped(wanted.tid, system, registers, code)
         };

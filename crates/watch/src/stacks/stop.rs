@@ -158,12 +158,12 @@ impl ProcessCopy {
     }
 
     /// Of a thread that runs: it is to be stopped once more. `None`: it does not run.
-    pub fn again(pid: i64, process: usize, tid: i64) -> Option<(ProcessCopy, Wanted)> {
+    pub fn again(pid: i64, process: usize, tid: i64) -> Option<(ProcessCopy, ToStop)> {
         state_of_thread(pid, tid).filter(|it| it.state == 'R')?;
         let maps = fs::read_to_string(format!("/proc/{tid}/maps")).ok()?;
         let maps = Mapping::parse_all(&maps).collect();
         let copy = ProcessCopy { maps, ..ProcessCopy::default() };
-        Some((copy, Wanted { process, tid, is_first: false, asleep: None }))
+        Some((copy, ToStop { process, tid, is_first: false, asleep: None }))
     }
 
     pub fn take(&mut self, wanted: ToStop, outcome: Outcome) {

@@ -202,7 +202,9 @@ mod tests {
         let mut reduce = frame("MPI_Reduce", 1);
         (reduce.module, reduce.file) = (Some("/usr/lib/libmpi.so.40".to_owned()), None);
         let frames = vec![frame("combine", 7), reduce, frame("step", 40), frame("main", 50)];
-        RankStack { within: Some("MPI_Reduce".to_owned()), by_signal, ..rank(3, "a", None, frames) }
+        let mut rank = rank(3, "a", None, frames);
+        (rank.at.within, rank.at.by_signal) = (Some("MPI_Reduce".to_owned()), by_signal);
+        rank
     }
 
     #[test]

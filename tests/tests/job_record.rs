@@ -9,7 +9,7 @@ use lapscope_tests::differential::{assert_unharmed, outcome_differences};
 use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi::Mpi;
 use lapscope_tests::namespace::{permitted, with_tmpfs};
-use lapscope_tests::{build, rows};
+use lapscope_tests::{build, child, paths, rows};
 
 /// Programs whose messages and calls are the same in each run, and how many ranks each has.
 const PROGRAMS: &[(&str, u32)] =
@@ -142,5 +142,28 @@ fn without_room_nothing_happens() {
         for file in rows::files(copy.path()) {
             NodeRecord::read(&file).expect("a record that is there is whole");
         }
+    }
+}
+
+/// In a job of a site that wants records of all, who measures still gets rows, where a run is looked for.
+#[test]
+fn who_measures_gets_rows_all_the_same() {
+    for mpi in mpis!() {
+        let place = place();
+        let directory = records_in(place.path());
+        let program = [build::app(mpi, "waitall").into_os_string()];
+        let mut run = child::command(paths::lapscope());
+        run.args(["run", "--"]).args(mpi.launch_line(2, &program)).current_dir(place.path());
+        run.envs(mpi.environment.iter().copied()).env("LAPSCOPE_RECORD", "job");
+        run.env("LAPSCOPE_DIR", &directory).env("LD_PRELOAD", paths::preload_library());
+        let output = run.output().expect("lapscope starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let runs = rows::files(place.path());
+        let runs: Vec<&PathBuf> =
+            runs.iter().filter(|path| path.is_dir() && **path != directory).collect();
+        assert_eq!(runs.len(), 1, "{runs:?}: {said}");
+        assert_eq!(rows::databases(runs[0]).len(), 2, "{said}");
+        assert_eq!(rows::files(&directory), Vec::<PathBuf>::new());
     }
 }

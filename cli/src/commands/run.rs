@@ -104,8 +104,9 @@ pub fn inspected(command: &[OsString]) -> Option<ProgramFile> {
     program::inspect(&program(command)?).ok()
 }
 
-fn records_nothing(settings: &EnvironmentChanges) -> bool {
-    settings.get("LAPSCOPE_RECORD").is_some_and(|value| value.eq_ignore_ascii_case("off"))
+/// Whether the site says so of every job.
+fn records(settings: &EnvironmentChanges, word: &str) -> bool {
+    settings.get("LAPSCOPE_RECORD").is_some_and(|value| value.eq_ignore_ascii_case(word))
 }
 
 /// What the options say.
@@ -117,9 +118,15 @@ fn settings_of(args: &RunArgs) -> anyhow::Result<EnvironmentChanges> {
     for (name, value) in &args.set {
         settings.set(name, value);
     }
-    // Where a site lets lapscope help every job, nothing of them is recorded.
-    if !args.set.iter().any(|(name, _)| name == "LAPSCOPE_RECORD") && records_nothing(&settings) {
+    // Where a site lets lapscope help every job, nothing of them is recorded; where it wants a record of each, no more than that, and
+    // not in a directory of this run's.
+    let is_asked = |wanted: &str| args.set.iter().any(|(name, _)| name == wanted);
+    let of_all_jobs = records(&settings, "job");
+    if !is_asked("LAPSCOPE_RECORD") && (of_all_jobs || records(&settings, "off")) {
         settings.set("LAPSCOPE_RECORD", "on");
+        if of_all_jobs && !is_asked("LAPSCOPE_DIR") {
+            settings.set("LAPSCOPE_DIR", std::path::absolute("lapscope-%j")?);
+        }
     }
     if let Some(dir) = &args.dir {
         settings.set("LAPSCOPE_DIR", std::path::absolute(dir)?);
@@ -213,7 +220,7 @@ fn around_launcher(
     let settings = &mut recorded.settings;
     let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
     settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
-    let disabled = records_nothing(settings)
+    let disabled = records(settings, "off")
         || settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
     let converts = !settings.get("LAPSCOPE_CONVERT").is_some_and(|value| is_off(&value));
     let line = settings.exported(&args.command);

@@ -50,7 +50,8 @@ static int find_directory(void)
     int length = snprintf(record.directory, sizeof record.directory, "%s%s%s", here, *here ? "/" : "", config.dir);
     if (length >= DIRECTORY_BYTES || stat(record.directory, &facts) != 0 || !S_ISDIR(facts.st_mode))
         return 0;
-    record.mode = 0600 | (facts.st_mode & S_IROTH) | (facts.st_mode & S_ISGID ? facts.st_mode & S_IRGRP : 0);
+    int of_group = facts.st_mode & S_IROTH || (facts.st_mode & S_ISGID && facts.st_mode & S_IRGRP);
+    record.mode = 0600 | (facts.st_mode & S_IROTH) | (of_group ? S_IRGRP : 0);
     return 1;
 }
 
@@ -127,7 +128,6 @@ static void write_record(int is_last)
     if (!meeting_lock(&record.own))
         return;
     publish(rename, is_last);
-    record.own.meeting->written_ns = clock_nanoseconds(CLOCK_MONOTONIC);
     meeting_unlock(&record.own);
 }
 

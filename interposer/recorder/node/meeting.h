@@ -28,7 +28,6 @@ struct meeting {             /* at the begin of the memory */
     char job[256], launch[64];
     uint32_t seats_taken;    /* at least so many have been asked for */
     uint32_t keeper;         /* number of the seat, plus 1, whose process writes the record; 0: nobody does */
-    uint64_t written_ns;     /* CLOCK_MONOTONIC: when the record was last written */
     struct meeting_seat seats[MEETING_SEATS];
 };
 

@@ -8,6 +8,14 @@ _Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_ke
 
 static uint32_t operation_count, outcome_count; /* ids are per process, so that any thread can complete any request */
 
+enum { MOST_OF_JOB = 1024 /* that LAPSCOPE_RECORD=job tells apart by peer, tag and size: then its memory is used up */ };
+
+static enum spool_detail definition_detail(const struct thread *t)
+{
+    int is_used_up = t->cells && __atomic_load_n(&operation_count, __ATOMIC_RELAXED) >= MOST_OF_JOB;
+    return is_used_up ? SPOOL_DEFINE_LEAST : spool_definition_detail();
+}
+
 static enum told told_by_status(const struct operation_key *key, const struct operation *related)
 {
     if (key->kind == SPOOL_RECV && key->peer != SPOOL_PROC_NULL) /* see message_received */
@@ -71,7 +79,7 @@ static struct operation *intern_operation(struct thread *t, const struct operati
     void **slot = intern_find(&t->operations, hash, &key, sizeof key);
     if (!slot)
         return NULL;
-    if (!*slot && spool_definition_detail() <= coarse) {
+    if (!*slot && definition_detail(t) <= coarse) {
         *slot = define_operation(t, &key, hash, comm, posted);
         t->operations.count += *slot != NULL;
     }
@@ -94,7 +102,7 @@ struct operation *operation_intern_slow(struct thread *t, struct operation **las
                                       .call = (uint16_t)call,
                                       .kind = (uint8_t)posted->kind};
     struct operation *known = intern_operation(t, &key, comm, posted, SPOOL_DEFINE_ALL);
-    int is_too_much = !known && spool_definition_detail() != SPOOL_DEFINE_ALL;
+    int is_too_much = !known && definition_detail(t) != SPOOL_DEFINE_ALL;
     if (is_too_much)
         sample_begin_to_leave_out();
     for (int coarse = SPOOL_DEFINE_FEWER; is_too_much && !known && coarse <= SPOOL_DEFINE_LEAST; coarse++)

@@ -16,11 +16,12 @@ struct path {
     uintptr_t frames[];
 };
 
-enum { PATH_BUCKETS = 1 << 16, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
+enum { PATH_BUCKETS = 1 << 16, PAGE_PATHS = 4096, PATH_PAGES = 4096, MOST_BYTES_OF_JOB = 256 << 10 };
 static struct path *paths[PATH_BUCKETS];
 static struct path **pages[PATH_PAGES]; /* paths by id */
 static uint32_t path_count;
 static uint64_t path_bytes, most_path_bytes; /* of all, with what the spool has of them */
+static unsigned bucket_shift = 48;           /* few buckets touch little memory */
 static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct path **find_path(const struct path_found *found)
@@ -28,7 +29,7 @@ static struct path **find_path(const struct path_found *found)
     uint64_t hash = 0;
     for (unsigned i = 0; i < found->frame_count; i++)
         hash = (hash ^ found->frames[i]) * 0x9e3779b97f4a7c15u;
-    struct path **link = &paths[hash >> 48];
+    struct path **link = &paths[hash >> bucket_shift];
     while (*link && ((*link)->frame_count != found->frame_count ||
                      memcmp((*link)->frames, found->frames, found->frame_count * sizeof found->frames[0]) != 0))
         link = &(*link)->next;
@@ -107,4 +108,8 @@ uint32_t path_define(struct thread *t, const uintptr_t *frames, unsigned count)
 void path_configure(void)
 {
     most_path_bytes = (uint64_t)config.callpath_mb << 20;
+    if (config.record == CONFIG_RECORD_JOB) {
+        most_path_bytes = MOST_BYTES_OF_JOB;
+        bucket_shift = 64 - 10;
+    }
 }

@@ -60,6 +60,7 @@ struct thread {
     struct injector *injector;             /* NULL: nothing is injected */
     struct reach *reach;                   /* NULL: no buffers are watched */
     struct profile *profile;               /* NULL: no samples are taken */
+    struct cells *cells;                   /* sums of LAPSCOPE_RECORD=job, which has no others; NULL: tallies */
     int ends_slowly;                       /* the end of a request concerns more than its record: ENDS_WITH_ */
     uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
     struct spool_thread_state *state;      /* in the spool */
@@ -71,7 +72,6 @@ struct thread {
     struct intern_table operations, outcomes, tallies;
     struct spool_chunk *tally_chunk;
     uint32_t tally_used;                   /* entries of tally_chunk */
-    struct cells *cells;                   /* sums of LAPSCOPE_RECORD=job, which has no others; NULL: tallies */
     uint64_t at_once_ticks;                /* a send that takes less has not waited */
     struct {
         uint64_t key;

@@ -110,6 +110,24 @@ static void record_and_end(struct span *span, const struct batch *batch, int err
     }
 }
 
+/* The same where all have been detached and nothing has a row. */
+static void end_all_summed(struct span *span, const struct batch *batch, enum spool_ended ended)
+{
+    completing_call_done(span, span->completed != 0);
+    for (int i = 0; i < batch->count; i++) {
+        MPI_Status copy;
+        const MPI_Status *status = status_at(batch, i, &copy);
+        struct spool_live *live = batch->detached[i];
+        if (UNLIKELY(!live || request_is_persistent(live))) {
+            complete_at(span, batch, i, status, ended);
+            continue;
+        }
+        batch->detached[i] = NULL;
+        record_completion_summed(span, live, status, ended);
+        request_release(span->thread, live);
+    }
+}
+
 /* How many requests share the call's time has to be known before they are summed up. Each is looked up once: where all have ended,
  * they are taken out of the index for that. */
 static __attribute__((noinline)) void complete_all_counted(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
@@ -120,7 +138,10 @@ static __attribute__((noinline)) void complete_all_counted(struct span *span, co
     else
         span->completed = batch_known(&own);
     span->share = span->completed ? (span->end - span->begin) / span->completed : 0;
-    record_and_end(span, &own, error, ended);
+    if (LIKELY(error == MPI_SUCCESS && span->thread->stream.full))
+        end_all_summed(span, &own, ended);
+    else
+        record_and_end(span, &own, error, ended);
 }
 
 void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)

@@ -57,7 +57,7 @@ impl Bed {
         command.env("OMPI_COMM_WORLD_SIZE", size.to_string()).envs(variables.iter().copied());
         // while another test starts a program, that may have this one's file open for writing: fork(2)
         let busy = |it: &std::io::Result<Child>| {
-            it.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
+            it.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ETXTBSY))
         };
         let mut started = command.spawn();
         while busy(&started) {

@@ -93,7 +93,7 @@ fn sums(html: &mut Html, groups: &[JobSums]) {
         return html.missing("There is no job.");
     }
     let heads = ["exposed", "share", "run time", "jobs", "users", ""];
-    table(html, &heads.map(|head| (head, head != "")), |html| {
+    table(html, &heads.map(|head| (head, !head.is_empty())), |html| {
         for group in groups.iter().take(MOST_GROUPS) {
             html.within("tr", &[], |html| {
                 let numbers = [

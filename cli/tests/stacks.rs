@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use assert_cmd::assert::OutputAssertExt;
@@ -13,8 +14,12 @@ use serde_json::Value;
 
 use crate::fixture::{bare, printed, text};
 
+/// All ranks here are started by one process, as those of a launch are.
+static LAUNCH: Mutex<()> = Mutex::new(());
+
 /// Ranks of jobs. They run one program, which has a name of its own.
 struct Bed {
+    _launch: MutexGuard<'static, ()>,
     place: tempfile::TempDir,
     name: String,
     ranks: Vec<Child>,
@@ -34,10 +39,11 @@ impl Bed {
     }
 
     fn empty(test: &str) -> Bed {
+        let _launch = LAUNCH.lock().unwrap_or_else(PoisonError::into_inner);
         let place = tempfile::tempdir().unwrap();
         let name = format!("asleep-{test}-{}", std::process::id());
         fs::copy("/bin/sleep", place.path().join(&name)).unwrap();
-        Bed { ranks: Vec::new(), place, name }
+        Bed { _launch, ranks: Vec::new(), place, name }
     }
 
     fn start(&mut self, rank: u32, size: u32, variables: &[(&str, &str)]) {

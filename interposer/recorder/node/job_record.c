@@ -50,8 +50,8 @@ static int find_directory(void)
     int length = snprintf(record.directory, sizeof record.directory, "%s%s%s", here, *here ? "/" : "", config.dir);
     if (length >= DIRECTORY_BYTES || stat(record.directory, &facts) != 0 || !S_ISDIR(facts.st_mode))
         return 0;
-    int of_group = facts.st_mode & S_IROTH || (facts.st_mode & S_ISGID && facts.st_mode & S_IRGRP);
-    record.mode = 0600 | (facts.st_mode & S_IROTH) | (of_group ? S_IRGRP : 0);
+    int of_group = facts.st_mode & S_ISGID && facts.st_mode & S_IRGRP; /* what a site sets that wants to read them */
+    record.mode = 0600 | (of_group ? S_IRGRP : 0);
     return 1;
 }
 

@@ -42,6 +42,9 @@ pub fn as_run(root: &Path) -> anyhow::Result<Option<JobRun>> {
     let (mut records, mut notes) = (Vec::new(), Vec::new());
     for file in &files {
         match NodeRecord::read(file) {
+            Ok(record) if record.ranks.is_empty() => {
+                notes.push(format!("{}: no rank had come out of MPI_Init yet", file.display()));
+            }
             Ok(record) => records.push(record),
             Err(error) => notes.push(format!("{error:#}")),
         }

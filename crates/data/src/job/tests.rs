@@ -140,3 +140,14 @@ fn records_of_several_jobs_are_no_run() {
     assert!(as_run(&named).expect("one of them").is_some());
     assert!(as_run(Path::new("/nowhere")).expect("nothing").is_none());
 }
+
+#[test]
+fn a_record_without_ranks_is_no_run_yet() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("job-12345678-node1.lapscope-job");
+    let mut empty = records::halo();
+    empty.ranks.clear();
+    std::fs::write(&file, empty.text()).expect("a file");
+    let error = as_run(&file).expect_err("no run").to_string();
+    assert!(error.ends_with("no rank had come out of MPI_Init yet"), "{error}");
+}

@@ -100,6 +100,7 @@ pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
     let modules: Vec<Module> = read.modules.iter().map(module).collect();
     let place = |id: i64| read.modules.binary_search_by_key(&id, |module| module.id).ok();
     let mut found: HashMap<(&str, Frame), PlaceSums> = HashMap::new();
+    let mut nowhere = Nanos::default();
     for site in &read.sites {
         let frame = |frame: &&JobFrame| Frame {
             module: frame.module.and_then(place).map(|place| place as u32),
@@ -108,14 +109,17 @@ pub(super) fn places(read: &NodeRecord, node: &ListedNode) -> Vec<ListedSite> {
         };
         let frames = read.path(site.frame).iter().map(frame).collect();
         let path = CallPath { frames, ..CallPath::default() };
+        let exposed = site.inside + site.exposed;
         let Some(frame) = site_frame(&path, &modules).filter(|frame| frame.module.is_some()) else {
+            nowhere += exposed;
             continue;
         };
         let sums = found.entry((&site.call, frame)).or_default();
-        sums.exposed += site.inside + site.exposed;
+        sums.exposed += exposed;
         sums.overlappable += site.overlappable;
     }
-    let mut found: Vec<_> = found.into_iter().collect();
+    // what is not known to be elsewhere may all be at one place, which then is the one with most
+    let mut found: Vec<_> = found.into_iter().filter(|(_, it)| it.exposed >= nowhere).collect();
     found.sort_by_key(|&((call, frame), sums)| (Reverse(sums.exposed), call, frame));
     let row = |((call, frame), sums): ((&str, Frame), PlaceSums)| {
         let module = &modules[frame.module.unwrap_or_default() as usize];

@@ -215,6 +215,7 @@ fn a_rank_is_one_process_by_all_names_of_its_program() {
 fn the_odd_one_out_is_named_with_its_process() {
     let bed = Bed::of(5, "odd");
     let pid = bed.ranks[3].id();
+    drop(bed);
     // SAFETY: a child that has not been waited for
     unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGSTOP) };
     let text = printed(&mut bed.hang(&[]));

@@ -215,13 +215,13 @@ fn a_rank_is_one_process_by_all_names_of_its_program() {
 fn the_odd_one_out_is_named_with_its_process() {
     let bed = Bed::of(5, "odd");
     let pid = bed.ranks[3].id();
-    drop(bed);
     // SAFETY: a child that has not been waited for
     unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGSTOP) };
     let text = printed(&mut bed.hang(&[]));
     assert!(text.contains("Rank 3 is stopped"), "{text}");
     let way = text.lines().find(|line| line.starts_with(&format!("gdb -p {pid}   on ")));
     assert!(way.is_some_and(|line| line.ends_with(": rank 3, the odd one out")), "{text}");
+    drop(bed);
     let all_alike = printed(&mut Bed::of(5, "alike").hang(&[]));
     assert!(!all_alike.contains("gdb -p"), "{all_alike}");
 }

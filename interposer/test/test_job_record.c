@@ -12,6 +12,7 @@
 #include "../recorder/node/job_text.h"
 #include "../recorder/node/node_sums.h"
 #include "../recorder/record/cells.h"
+#include "../recorder/record/tally.h"
 #include "../recorder/record/path.h"
 
 #include <dirent.h>

@@ -1,8 +1,11 @@
 #include "cells.h"
 
 #include "../base/arena.h"
+#include "../base/call.h"
 #include "../base/intern.h"
 #include "../spool/cell.h"
+#include "../spool/writer.h"
+#include "thread.h"
 
 enum { BUCKETS = 1024, NONE = UINT16_MAX, WEIGHTS = 256 /* four for each power of two */ };
 

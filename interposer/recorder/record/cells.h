@@ -9,7 +9,7 @@
 #ifndef LAPSCOPE_CELLS_H
 #define LAPSCOPE_CELLS_H
 
-#include "tally.h"
+#include "tally_key.h"
 
 enum { CELLS = 1023 /* those of a chunk of 128 KiB */ };
 

@@ -1,4 +1,4 @@
-#include "record_post.h"
+#include "post_again.h"
 
 #include "../base/arena.h"
 #include "comm.h"

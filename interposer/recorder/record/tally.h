@@ -4,9 +4,8 @@
 
 #include "../base/call.h"
 #include "callsite.h"
+#include "tally_key.h"
 #include "thread.h"
-
-#include <string.h>
 
 int tally_init(struct thread *t);
 
@@ -26,25 +25,6 @@ static inline uint64_t size_floor(uint64_t bytes)
 struct spool_tally *tally_new_place(struct thread *t);
 
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
-
-/* What an entry is of: its first eight bytes, which are compared at once. */
-struct tally_key {
-    uint16_t call_plus_1;
-    uint8_t size_class, reason;
-    uint32_t path;
-};
-
-static inline uint64_t tally_word(struct tally_key key)
-{
-    return key.call_plus_1 | (uint64_t)key.size_class << 16 | (uint64_t)key.reason << 24 | (uint64_t)key.path << 32;
-}
-
-static inline int tally_is(const struct spool_tally *tally, uint64_t word)
-{
-    uint64_t own;
-    memcpy(&own, tally, sizeof own);
-    return own == word;
-}
 
 /* The same as tally_find. `last` remembers the entry for the next time; it belongs to the same thread. */
 static inline struct spool_tally *tally_again(struct thread *t, struct spool_tally **last, enum call call, uint32_t path,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::processes::Process;
+use super::process::Process;
 
 /// A process that has the variables of a rank, and is another's child.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::abi;
 use super::calls;
-use super::unwind::Loaded;
+use super::loaded::Loaded;
 use lapscope_data::model::is_mpi_library;
 use lapscope_data::symbols::{base_name, FrameName};
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::stop::{Outcome, Registers, ThreadCopy, ToStop};
+use super::copied::{Outcome, Registers, ThreadCopy, ToStop};
 use lapscope_data::state::{state_of_thread, SystemState};
 
 /// Threads that are asked to stop at the same time. While one is copied the others that have stopped wait.

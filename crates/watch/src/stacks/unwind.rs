@@ -9,8 +9,9 @@ use framehop::{FrameAddress, Unwinder};
 
 use super::abi::{self, Abi};
 use super::callee;
-use super::code::{CodeFile, CodeFiles, NUMBER_OF_THREAD};
+use super::code::{CodeFiles, NUMBER_OF_THREAD};
 use super::layers::ProgramFiles;
+use super::loaded::Loaded;
 use super::maps::{read_word, Mapping};
 use super::python::{Found, Interpreter, Mixed, PythonLines};
 use super::registers::{self, Known};
@@ -30,14 +31,6 @@ type Cache = framehop::x86_64::CacheX86_64;
 
 /// Stacks that are deeper are taken for endless.
 const MOST_FRAMES: usize = 1 << 16;
-
-/// A file where it is mapped.
-pub struct Loaded {
-    addresses: Range<u64>,
-    bias: u64,
-    pub file: Arc<CodeFile>,
-    pub path: String,
-}
 
 /// A frame of machine code: its address, and the lowest address of its part of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

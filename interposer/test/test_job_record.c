@@ -261,6 +261,28 @@ static void test_ranks_are_put_together(void)
     CHECK(inside > 999 * RANKS * SECOND_NS / 1000 && inside < 1001 * RANKS * SECOND_NS / 1000);
 }
 
+/* The mode of a record in a directory of this mode. */
+static unsigned mode_in(unsigned mode)
+{
+    char command[256];
+    unsigned found = 0;
+    clear();
+    CHECK(chmod(directory, mode) == 0);
+    run(1, 5, SPOOL_FINALIZED);
+    snprintf(command, sizeof command, "stat -c %%a %s/*.lapscope-job", directory);
+    FILE *said = popen(command, "r");
+    CHECK(said && fscanf(said, "%o", &found) == 1);
+    pclose(said);
+    return found;
+}
+
+static void test_who_may_read_it(void)
+{
+    CHECK_EQUAL(mode_in(0755), 0600);
+    CHECK_EQUAL(mode_in(01733), 0600);
+    CHECK_EQUAL(mode_in(02750), 0640);
+}
+
 static void test_a_killed_rank_counts(void)
 {
     clear();
@@ -345,6 +367,7 @@ int main(void)
     current_thread = NULL;
     thread_count = 0;
     test_ranks_are_put_together();
+    test_who_may_read_it();
     test_a_killed_rank_counts();
     test_it_stays_small();
     test_without_a_directory();

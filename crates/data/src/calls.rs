@@ -12,7 +12,13 @@ pub fn mpi_calls() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The lines of the table, in the order of the calls' numbers.
-pub(crate) fn call_lines() -> impl Iterator<Item = &'static str> {
-    CALLS.lines().filter(|line| line.starts_with("CALL("))
+/// The rows of the table `call_name`, in the order of the calls' numbers; empty: NULL.
+///
+/// `CALL(MPI_Isend, POINT_TO_POINT, POST, send, send, standard, 1, , , MPI_Send)`
+pub(crate) fn call_rows() -> impl Iterator<Item = [&'static str; 10]> {
+    CALLS.lines().filter_map(|line| {
+        let inside = line.trim().strip_prefix("CALL(")?.strip_suffix(')')?;
+        let columns: Vec<&str> = inside.split(',').map(str::trim).collect();
+        columns.try_into().ok()
+    })
 }

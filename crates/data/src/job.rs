@@ -23,6 +23,11 @@ include!(concat!(env!("OUT_DIR"), "/generated/job.rs"));
 /// The end of a record's file name.
 pub const JOB_SUFFIX: &str = ".lapscope-job";
 
+/// Whether a file is called a record; what begins with a dot is still being written.
+pub fn is_record_name(name: &str) -> bool {
+    name.ends_with(JOB_SUFFIX) && !name.starts_with('.')
+}
+
 /// A longer file is no record. Recorders write at most a sixteenth of it.
 pub const MOST_JOB_BYTES: usize = 1 << 20;
 

@@ -40,7 +40,7 @@ static struct {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Who may list the directory may read what is in it: of others as it is, of a group where the directory gives its own to files. */
+/* A record is for its owner, and for the directory's group where that gives its group to files: a site sets that to read them. */
 static int find_directory(void)
 {
     char here[DIRECTORY_BYTES] = "";
@@ -50,7 +50,7 @@ static int find_directory(void)
     int length = snprintf(record.directory, sizeof record.directory, "%s%s%s", here, *here ? "/" : "", config.dir);
     if (length >= DIRECTORY_BYTES || stat(record.directory, &facts) != 0 || !S_ISDIR(facts.st_mode))
         return 0;
-    int of_group = facts.st_mode & S_ISGID && facts.st_mode & S_IRGRP; /* what a site sets that wants to read them */
+    int of_group = facts.st_mode & S_ISGID && facts.st_mode & S_IRGRP;
     record.mode = 0600 | (of_group ? S_IRGRP : 0);
     return 1;
 }

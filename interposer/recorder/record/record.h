@@ -26,6 +26,12 @@ void record_lost(void);
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
+/* What record_post does: of calls in whose wrappers post_again is not worth its room; and of a post that is not one once more. */
+struct spool_live *record_post_apart(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                                     struct message *message, MPI_Request handle, const void *variable);
+struct spool_live *record_post_slowly(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                                      struct message *message, MPI_Request handle, const void *variable);
+
 /* When the request completes, there will be a communicator's handle at that address. */
 void request_makes_comm(struct spool_live *live, const void *handle, int fortran);
 

@@ -75,9 +75,9 @@ static __attribute__((noinline)) struct operation *next_operation(struct thread 
     return operation;
 }
 
-static __attribute__((noinline)) struct spool_live *post_slowly(struct thread *t, enum call call, struct caller caller,
-                                                                uint64_t begin, uint64_t end, struct message *message,
-                                                                MPI_Request handle, const void *variable)
+__attribute__((noinline)) struct spool_live *record_post_slowly(struct thread *t, enum call call, struct caller caller, uint64_t begin,
+                                                                uint64_t end, struct message *message, MPI_Request handle,
+                                                                const void *variable)
 {
     struct callsite *site = callsite_of(t, caller);
     struct operation *operation = operation_again(site, call, message);
@@ -105,7 +105,7 @@ struct spool_live *record_post_apart(struct thread *t, enum call call, struct ca
                                      struct message *message, MPI_Request handle, const void *variable)
 {
     struct spool_live *live = post_again(t, call, caller, begin, end, message, handle, variable);
-    return LIKELY(live) ? live : post_slowly(t, call, caller, begin, end, message, handle, variable);
+    return LIKELY(live) ? live : record_post_slowly(t, call, caller, begin, end, message, handle, variable);
 }
 
 void request_makes_comm(struct spool_live *live, const void *handle, int fortran)

@@ -1,15 +1,16 @@
 //! Records of a job as databases, so that whatever reads runs reads them. They have the tables of runs with sums alone.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
 use rusqlite::{params, Connection, Transaction};
 
 use super::shares::{divided, Budget};
-use super::{JobFrame, JobRank, JobSite, NodeRecord, JOB_SUFFIX};
-use crate::calls::call_lines;
+use super::{is_record_name, JobFrame, JobRank, JobRecord, JobSite, NodeRecord, JOB_SUFFIX};
+use crate::calls::call_rows;
 use crate::model::bounds::LONGEST_NS;
+use crate::model::{Category, Nanos};
 use crate::recovery::Copies;
 use crate::schema::{SCHEMA_SQL, VIEWS_SQL};
 use crate::text::shell;
@@ -31,17 +32,23 @@ pub struct JobRun {
 /// # Errors
 /// It has records of several jobs, or none that can be read.
 pub fn as_run(root: &Path) -> anyhow::Result<Option<JobRun>> {
-    let files = match root.is_dir() {
-        true => records_in(root, |_| true)?,
-        false if is_record(root) => siblings(root)?,
+    let own = match root.is_dir() {
+        true => None,
+        false if is_record(root) => Some(NodeRecord::read(root)?.record),
         false => return Ok(None),
+    };
+    let files = match &own {
+        None => records_in(root, |_| true)?,
+        Some(own) => siblings(root, &own.host)?,
     };
     if files.is_empty() {
         return Ok(None);
     }
+    let is_of_job = |it: &NodeRecord| own.as_ref().map_or(true, |own| is_same_job(own, &it.record));
     let (mut records, mut notes) = (Vec::new(), Vec::new());
     for file in &files {
         match NodeRecord::read(file) {
+            Ok(record) if !is_of_job(&record) => {}
             Ok(record) if record.ranks.is_empty() => {
                 notes.push(format!("{}: no rank had come out of MPI_Init yet", file.display()));
             }
@@ -52,10 +59,8 @@ pub fn as_run(root: &Path) -> anyhow::Result<Option<JobRun>> {
     if records.is_empty() {
         bail!("{}", notes.join("; "));
     }
-    let jobs: BTreeMap<(&str, &Option<String>), usize> = records
-        .iter()
-        .map(|record| ((record.record.job.as_str(), &record.record.launch), 1))
-        .collect();
+    let jobs: BTreeSet<(&str, &Option<String>)> =
+        records.iter().map(|it| (it.record.job.as_str(), &it.record.launch)).collect();
     if jobs.len() > 1 {
         let directory = shell::quote(root);
         bail!("{directory} has the records of {} jobs: name a file of one, or list them with lapscope jobs {directory}", jobs.len());
@@ -71,11 +76,11 @@ pub fn as_run(root: &Path) -> anyhow::Result<Option<JobRun>> {
 }
 
 fn is_record(file: &Path) -> bool {
-    file.file_name().is_some_and(|name| is_name(&name.to_string_lossy()))
+    file.file_name().is_some_and(|name| is_record_name(&name.to_string_lossy()))
 }
 
-fn is_name(name: &str) -> bool {
-    name.ends_with(JOB_SUFFIX) && !name.starts_with('.')
+fn is_same_job(own: &JobRecord, other: &JobRecord) -> bool {
+    (&own.job, &own.launch) == (&other.job, &other.launch)
 }
 
 fn records_in(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<PathBuf>> {
@@ -84,26 +89,21 @@ fn records_in(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> anyhow::Res
     let names = entries.flatten().map(|entry| entry.file_name());
     let records = names.filter(|name| {
         let name = name.to_string_lossy();
-        is_name(&name) && is_wanted(&name)
+        is_record_name(&name) && is_wanted(&name)
     });
     let mut files: Vec<PathBuf> = records.map(|name| directory.join(name)).collect();
     files.sort();
     Ok(files)
 }
 
-/// The records of the same job on all nodes: `JOB-HASH-HOST.lapscope-job`, with `+2` and so on behind HOST of later programs of that job
-/// on that node.
-fn siblings(file: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// What may be the records of the same job on all nodes: `JOB-HASH-HOST.lapscope-job`, with `+2` and so on behind HOST of later programs of
+/// that job on that node.
+fn siblings(file: &Path, host: &str) -> anyhow::Result<Vec<PathBuf>> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let own = NodeRecord::read(file)?.record;
-    let (prefix, number) = (job_of(&name, &own.host), number_of(&name));
+    let (prefix, number) = (job_of(&name, host), number_of(&name));
     let is_sibling = |other: &str| other.starts_with(&prefix) && number_of(other) == number;
     let mut files = records_in(directory.unwrap_or(Path::new(".")), is_sibling)?;
-    files.retain(|other| {
-        let other = NodeRecord::read(other);
-        other.map_or(true, |it| it.record.job == own.job && it.record.launch == own.launch)
-    });
     if files.is_empty() {
         files.push(file.into()); // it was renamed
     }
@@ -167,7 +167,6 @@ fn spread(rows: &[JobRank]) -> Vec<JobRank> {
 }
 
 fn part_of(row: &JobRank, place: i64) -> JobRank {
-    use crate::model::Nanos;
     let count = row.processes;
     let time = |all: Nanos| Nanos(all.0 / count);
     JobRank {
@@ -200,14 +199,9 @@ impl File<'_> {
     fn write_calls(&self) -> rusqlite::Result<()> {
         let sql = "INSERT INTO call_name VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, ''), nullif(?7, ''), ?8, nullif(?9, ''), nullif(?10, ''), ?11)";
         let mut insert = self.transaction.prepare(sql)?;
-        for (id, call) in call_lines().enumerate() {
-            let inside = call.trim().trim_start_matches("CALL(").trim_end_matches(')');
-            let columns: Vec<&str> = inside.split(',').map(str::trim).collect();
-            let &[name, family, role, kind, transfers, mode, counted, needs, completes, blocking] =
-                columns.as_slice()
-            else {
-                continue;
-            };
+        for (id, row) in call_rows().enumerate() {
+            let [name, family, role, kind, transfers, mode, counted, needs, completes, blocking] =
+                row;
             insert.execute(params![
                 id as i64,
                 name,
@@ -414,7 +408,6 @@ impl Budgets {
     }
 
     fn parts(&mut self, site: &JobSite, ranks: &[JobRank]) -> Vec<Part> {
-        use crate::model::Category;
         let call = crate::state::names::all().iter().find(|call| call.name == site.call);
         let kind = match call.map_or(Category::Other, |call| call.category()) {
             _ if site.reason == "unsuccessful_test" => 6,

@@ -55,6 +55,26 @@ fn a_job_is_the_sum_of_its_nodes() {
     assert_eq!(all.waiting, 0.4);
 }
 
+/// The heaviest site may have lost its path: then nobody knows where ranks were most.
+#[test]
+fn no_place_has_most_where_more_may_be_elsewhere() {
+    let place = tempfile::tempdir().expect("a place");
+    let mut database = database(&place);
+    let mut made = halo("one", "node1", 0);
+    put(&place, "a", &made);
+    import(&mut database, &place);
+    let most = |database: &JobsDatabase| {
+        let [job] = &jobs(database)[..] else { panic!("one job") };
+        database.place(&JobFilter::default(), &job.executable, PlaceKind::Exposed).expect("asked")
+    };
+    assert_eq!(most(&database).expect("a place").call, "MPI_Waitall");
+    made.sites[2].frame = None;
+    made.record.written_unix_ns += 1;
+    put(&place, "a", &made);
+    import(&mut database, &place);
+    assert_eq!(most(&database), None);
+}
+
 /// An identity that comes again later is another job, in whatever order records are found.
 #[test]
 fn nodes_that_did_not_run_at_once_are_of_different_jobs() {

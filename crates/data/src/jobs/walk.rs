@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::job::{JOB_SUFFIX, MOST_JOB_BYTES};
+use crate::job::{is_record_name, MOST_JOB_BYTES};
 
 /// By what a file is known to be the one that was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,9 +63,7 @@ fn look_at(entry: &DirEntry) -> io::Result<Below> {
     if kind.is_dir() {
         return Ok(Below::Folder(entry.path()));
     }
-    let name = name.to_string_lossy();
-    // what begins with a dot is still being written
-    if !kind.is_file() || !name.ends_with(JOB_SUFFIX) || name.starts_with('.') {
+    if !kind.is_file() || !is_record_name(&name.to_string_lossy()) {
         return Ok(Below::Other);
     }
     Ok(Below::Record(entry.path(), FileState::of(&entry.metadata()?)))

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rusqlite::types::{FromSql, ValueRef};
 
-use crate::calls::call_lines;
+use crate::calls::call_rows;
 use crate::model::{CallName, Kind};
 
 /// What is asked of every record.
@@ -19,7 +19,7 @@ pub struct CallFacts {
 /// By number.
 pub fn all() -> &'static [CallName] {
     static ALL: OnceLock<Vec<CallName>> = OnceLock::new();
-    ALL.get_or_init(|| call_lines().filter_map(parse).collect())
+    ALL.get_or_init(|| call_rows().map(call_name).collect())
 }
 
 pub fn facts(call: u16) -> CallFacts {
@@ -34,16 +34,9 @@ pub fn facts(call: u16) -> CallFacts {
     facts.get(usize::from(call)).copied().unwrap_or_default()
 }
 
-/// `CALL(MPI_Isend, POINT_TO_POINT, POST, send, send, standard, 1, , , MPI_Send)`
-fn parse(line: &str) -> Option<CallName> {
-    let inside = line.trim().strip_prefix("CALL(")?.strip_suffix(')')?;
-    let columns: Vec<&str> = inside.split(',').map(str::trim).collect();
-    let &[name, family, role, kind, transfers, mode, counted, needs, completes, blocking] =
-        columns.as_slice()
-    else {
-        return None;
-    };
-    Some(CallName {
+fn call_name(row: [&str; 10]) -> CallName {
+    let [name, family, role, kind, transfers, mode, counted, needs, completes, blocking] = row;
+    CallName {
         name: name.to_owned(),
         family: family.to_owned(),
         role: role.to_owned(),
@@ -54,7 +47,7 @@ fn parse(line: &str) -> Option<CallName> {
         needs: word(needs),
         completes: word(completes),
         blocking: blocking.to_owned(),
-    })
+    }
 }
 
 fn word<T: FromSql>(word: &str) -> Option<T> {

@@ -297,10 +297,12 @@ tune() {
     python3 tests/bench/tuned.py "$work" "$lapscope" "$PWD/$python" ${TURNS:+"$TURNS"}
 }
 
-spent() { # spent FILE command...: its processor seconds, user and system, with those of all that it started
-    local TIMEFORMAT='%U %S'
+# spent FILE command...: its processor seconds, user and system, with those of all that it started. In a shell of its own, which
+# has no other children whose seconds would count when they end meanwhile.
+spent() (
+    TIMEFORMAT='%U %S'
     { time "${@:2}" >/dev/null 2>&1 || true; } 2>"$1"
-}
+)
 
 live() {
     echo "== processor time of lapscope live in percent of that of the program, two ranks that exchange 8 bytes for 5 s at full speed"

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use lapscope_fixture::share::pairs;
 use lapscope_tests::answer::{ask, number, text};
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job};
@@ -10,6 +11,7 @@ use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::trials;
 use serde_json::Value;
 
+#[derive(Debug, Clone, Copy)]
 struct Question {
     program: &'static str,
     argument: Option<&'static str>,
@@ -79,11 +81,9 @@ fn report(mpi: &Mpi, question: &Question, arguments: &[&str], place: &Path) -> V
 
 #[test]
 fn what_is_said_first_is_what_an_expert_says() {
-    for (turn, question) in QUESTIONS.iter().enumerate() {
-        for mpi in share!(turn, mpi::debian()) {
-            let what = format!("{} under {}", question.name(), mpi.name);
-            trials::up_to_three(&what, || is_answered(mpi, question));
-        }
+    for (question, mpi) in share!(pairs(QUESTIONS, &mpi::debian())) {
+        let what = format!("{} under {}", question.name(), mpi.name);
+        trials::up_to_three(&what, || is_answered(mpi, &question));
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use lapscope_fixture::share::pairs;
 use lapscope_tests::answer::{ask, number, rows, site, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
@@ -67,49 +68,46 @@ fn verdicts(injection: &Value) -> Vec<&str> {
 /// Large messages over a slow link, beside computation that is as long.
 #[test]
 fn what_stands_still_gains() {
-    for mode in ["timer", "thread"] {
-        let mut mpis = mpi::debian();
-        mpis.retain(|mpi| Bed::SlowLink.is_there(mpi));
-        for mpi in share!(mpis) {
-            let settings = [
-                ("LAPSCOPE_INJECT", mode),
-                ("LAPSCOPE_INJECT_AB_MS", "300"),
-                mpi::POLLS_KEEP_PROCESSORS,
-            ];
-            trials::up_to_three(&format!("{mode} under {}", mpi.name), || {
-                let place = place();
-                let args = ["2097152", "15", "300"];
-                let injection = injected((mpi, Bed::SlowLink), args, &settings, place.path());
-                let is_shorter = sites(&injection).all(|site| {
-                    let gain = &site["gain"];
-                    number(gain, "exposed_on_ns") < 0.8 * number(gain, "exposed_off_ns")
-                });
-                let gains = is_shorter && verdicts(&injection).contains(&"gain");
-                assert!(gains, "no gain: {injection:#}");
+    let mut mpis = mpi::debian();
+    mpis.retain(|mpi| Bed::SlowLink.is_there(mpi));
+    for (mode, mpi) in share!(pairs(&["timer", "thread"], &mpis)) {
+        let settings = [
+            ("LAPSCOPE_INJECT", mode),
+            ("LAPSCOPE_INJECT_AB_MS", "300"),
+            mpi::POLLS_KEEP_PROCESSORS,
+        ];
+        trials::up_to_three(&format!("{mode} under {}", mpi.name), || {
+            let place = place();
+            let args = ["2097152", "15", "300"];
+            let injection = injected((mpi, Bed::SlowLink), args, &settings, place.path());
+            let is_shorter = sites(&injection).all(|site| {
+                let gain = &site["gain"];
+                number(gain, "exposed_on_ns") < 0.8 * number(gain, "exposed_off_ns")
             });
-        }
+            let gains = is_shorter && verdicts(&injection).contains(&"gain");
+            assert!(gains, "no gain: {injection:#}");
+        });
     }
 }
 
 /// Eager messages, which are there when anybody asks; and large ones with no computation beside them.
 #[test]
 fn where_there_is_nothing_to_gain_nothing_is_found() {
-    for mpi in share!(mpi::debian()) {
-        for args in [["1000", "2", "1000"], ["1048576", "0", "6000"]] {
-            let settings = [
-                ("LAPSCOPE_INJECT", "timer"),
-                ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
-                ("LAPSCOPE_INJECT_AB_MS", "20"),
-            ];
-            trials::up_to_three(&format!("{args:?} under {}", mpi.name), || {
-                let place = place();
-                let injection = injected((mpi, Bed::SharedMemory), args, &settings, place.path());
-                let is_gain = |verdict: &str| verdict == "gain" || verdict == "not_enough_slots";
-                let mut verdicts = verdicts(&injection);
-                verdicts.push(text(&injection["whole"], "verdict"));
-                assert!(!verdicts.into_iter().any(is_gain), "a gain: {injection:#}");
-            });
-        }
+    let kinds = [["1000", "2", "1000"], ["1048576", "0", "6000"]];
+    for (args, mpi) in share!(pairs(&kinds, &mpi::debian())) {
+        let settings = [
+            ("LAPSCOPE_INJECT", "timer"),
+            ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
+            ("LAPSCOPE_INJECT_AB_MS", "20"),
+        ];
+        trials::up_to_three(&format!("{args:?} under {}", mpi.name), || {
+            let place = place();
+            let injection = injected((mpi, Bed::SharedMemory), args, &settings, place.path());
+            let is_gain = |verdict: &str| verdict == "gain" || verdict == "not_enough_slots";
+            let mut verdicts = verdicts(&injection);
+            verdicts.push(text(&injection["whole"], "verdict"));
+            assert!(!verdicts.into_iter().any(is_gain), "a gain: {injection:#}");
+        });
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, invariants, rows};
+use lapscope_tests::{build, invariants, rows, trials};
 
 /// MPIs whose MPI_Comm_spawn fails, whatever runs: Debian's MPICH 4.0.2 reports "Error in spawn call".
 const CANNOT_SPAWN: &[&str] = &["mpich"];
@@ -186,15 +186,19 @@ fn a_killed_child_is_named_with_its_world() {
 #[test]
 fn an_mpi_under_the_launcher_of_another_is_told() {
     let (Some(mpi), Some(other)) = (mpi::named("openmpi"), mpi::named("mpich")) else { return };
-    let place = place();
-    let job = Job::new(other, 2, build::app(mpi, "alone"), Form::Outer, place.path());
-    let outcome = job.run();
-    let words = ["2 processes were started together", "Open MPI's own mpirun"];
-    let said = outcome.said.iter().filter(|line| words.iter().all(|word| line.contains(word)));
-    assert_eq!(said.count(), 1, "{:?}", outcome.said);
-    let report = lapscope(["report".as_ref(), job.run_directory().as_os_str()]);
-    assert!(
-        report.contains("mpirun.openmpi") && report.contains("2 ranks, each alone"),
-        "{report}"
-    );
+    // singletons of Open MPI fail where both make its first directory at once
+    trials::up_to_three("Open MPI under Hydra", || {
+        let place = place();
+        let job = Job::new(other, 2, build::app(mpi, "alone"), Form::Outer, place.path());
+        let outcome = job.run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let words = ["2 processes were started together", "Open MPI's own mpirun"];
+        let said = outcome.said.iter().filter(|line| words.iter().all(|word| line.contains(word)));
+        assert_eq!(said.count(), 1, "{outcome:?}");
+        let report = lapscope(["report".as_ref(), job.run_directory().as_os_str()]);
+        assert!(
+            report.contains("mpirun.openmpi") && report.contains("2 ranks, each alone"),
+            "{report}"
+        );
+    });
 }

@@ -120,7 +120,7 @@ of_libraries() {
 }
 
 # Tests that measure are alone; the rest of the suites, modules of tests/tests, run beside what has no launchers.
-measuring="overlap truth verdicts field thresholds calibrate probe tune gain auto reach speculative sends"
+measuring="overlap truth field thresholds tune gain auto reach"
 
 beside_others() {
     local suite

@@ -27,8 +27,7 @@ def receives():
 
 def computes():
     x = 0.3
-    while True:
-        x = 3.7 * x * (1.0 - x)  # rank 2: 0
+    while True: x = 3.7 * x * (1.0 - x)  # rank 2: 0
 
 
 def steps():

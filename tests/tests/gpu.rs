@@ -63,8 +63,10 @@ fn memory_of_a_device_is_not_touched() {
     let interrupted = ("LAPSCOPE_INJECT", "timer");
     let every = [("LAPSCOPE_INJECT_MIN_BYTES", "1"), ("LAPSCOPE_INJECT_INTERVAL_US", "100")];
     let known = "device 3, host 3, managed 1";
-    let ways: [(&str, &[(&str, &str)], &str); 4] = [
+    let beside = ("LAPSCOPE_INJECT", "thread");
+    let ways: [(&str, &[(&str, &str)], &str); 5] = [
         (CUDA, &[interrupted, every[0], every[1]], known),
+        (CUDA, &[beside, every[0], every[1]], known),
         (CUDA, &[copied], known),
         (HIP, &[watched, all], known),
         (LEVEL_ZERO, &[copied], "unknown 7"),
@@ -90,9 +92,16 @@ fn memory_of_a_device_is_not_touched() {
             }
             if settings[0] == interrupted {
                 let ranks = rows(&report["injection"], "ranks").iter();
-                let refused = ranks.filter(|it| it["problem"].to_string().contains("uses a GPU"));
+                let refused =
+                    ranks.filter(|it| it["problem"].to_string().contains("driver of a GPU"));
                 assert_eq!(refused.count(), 2, "{:#}", report["injection"]);
-                assert!(with.said.iter().any(|line| line.contains("uses a GPU")), "{with:?}");
+                assert!(with.said.iter().any(|line| line.contains("driver of a GPU")), "{with:?}");
+            }
+            if settings[0] == beside {
+                let injection = &report["injection"];
+                let is_free = |it: &Value| it["problem"].is_null();
+                assert!(rows(injection, "ranks").iter().all(is_free), "{injection:#}");
+                assert!(injection["totals"]["tests"].as_u64() > Some(0), "{injection:#}");
             }
             println!("{}, {name}, {settings:?}: {}", mpi.name, with.stdout.trim_end());
         }

@@ -114,8 +114,9 @@ fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
         || not_seen.clone().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
     let (_, library) = named().next()?;
     let message = format!(
-        "this program uses GPUs ({library} is in its processes), and what they compute is not recorded: exposed time is an upper \
-         bound, and so is what advice may gain. To see what they compute beside it: nsys profile --trace=cuda,mpi (CUDA) or rocprof-sys-run (ROCm) before the program"
+        "this program may use GPUs ({library} is in its processes), and what they compute is not recorded: exposed time is an upper \
+         bound, and so is what advice may gain. To see what they compute beside it: nsys profile --trace=cuda,mpi \
+         (CUDA) or rocprof-sys-run (ROCm) before the program"
     );
     Some(Problem::new(ProblemKind::Accelerator, message, named().map(|(rank, _)| rank).collect()))
 }

@@ -49,7 +49,7 @@ pub struct FirstRun {
     /// Ranks on this machine; `None`: they were elsewhere.
     pub crowd: Option<Crowd>,
     /// A driver of an accelerator came into some rank: nobody is interrupted there.
-    pub uses_gpu: bool,
+    pub has_gpu_driver: bool,
 }
 
 /// Ranks on this machine, and its processors.
@@ -115,7 +115,7 @@ impl FirstRun {
             copies: None,
             smaller_bytes: None,
             crowd: None,
-            uses_gpu: trace.ranks.iter().any(|rank| rank.info().accelerator.is_some()),
+            has_gpu_driver: trace.ranks.iter().any(|rank| rank.info().accelerator.is_some()),
         };
         first.copies = copies(advice, min_bytes).filter(|it| !first.is_nothing(it.stake_ns));
         for half in requests(trace) {
@@ -233,7 +233,7 @@ mod tests {
             copies: None,
             smaller_bytes: None,
             crowd: None,
-            uses_gpu: false,
+            has_gpu_driver: false,
         }
     }
 

@@ -24,8 +24,8 @@ pub fn on_slots(slots: &Slots) -> Option<String> {
 }
 
 /// The note on a mode that was asked for and not tried.
-pub const NO_TIMER: &str = "timer is not tried: the program uses a GPU, whose driver may hold a lock when an interrupt comes, and MPI \
-                            calls it within a test. thread and calls interrupt nobody.";
+pub const NO_TIMER: &str = "timer is not tried: the driver of a GPU is in the processes. An interrupt may come while it holds a lock, and \
+                            MPI calls it within a test. thread and calls interrupt nobody.";
 
 /// The note on a gain that may be one.
 pub fn on_unsure(tried: &[Trial]) -> Option<String> {

@@ -157,7 +157,7 @@ impl<'a, 's> Tuning<'a, 's> {
         }
         self.copied_bytes = copies.map_or(0, |copies| copies.bytes);
         if answer.hopeless.is_none() {
-            if known.first.uses_gpu && self.search.leave_out(Mode::Timer) {
+            if known.first.has_gpu_driver && self.search.leave_out(Mode::Timer) {
                 answer.notes.push(notes::NO_TIMER.to_owned());
             }
             answer.slots = Some(known.slots);

@@ -15,6 +15,9 @@ const CUDA: &str = "libcuda.so.1";
 const HIP: &str = "libamdhip64.so.6";
 const LEVEL_ZERO: &str = "libze_loader.so.1";
 
+/// Variables of the environment.
+type SetVariables<'a> = &'a [(&'a str, &'a str)];
+
 /// The stand-in under that name.
 fn driver(mpi: &Mpi, name: &str, place: &Path) -> PathBuf {
     let driver = place.join(name);
@@ -22,7 +25,7 @@ fn driver(mpi: &Mpi, name: &str, place: &Path) -> PathBuf {
     driver
 }
 
-fn run(mpi: &Mpi, form: Form, name: &str, settings: &[(&str, &str)], place: &Path) -> Outcome {
+fn run(mpi: &Mpi, form: Form, name: &str, settings: SetVariables<'_>, place: &Path) -> Outcome {
     let shim = build::library(mpi, "gpu_mpi");
     let both = format!("{}:{}", paths::preload_library().display(), shim.display());
     let preload: OsString = if form == Form::Bare { shim.into() } else { both.into() };
@@ -64,7 +67,7 @@ fn memory_of_a_device_is_not_touched() {
     let every = [("LAPSCOPE_INJECT_MIN_BYTES", "1"), ("LAPSCOPE_INJECT_INTERVAL_US", "100")];
     let known = "device 3, host 3, managed 1";
     let beside = ("LAPSCOPE_INJECT", "thread");
-    let ways: [(&str, &[(&str, &str)], &str); 5] = [
+    let ways: [(&str, SetVariables<'_>, &str); 5] = [
         (CUDA, &[interrupted, every[0], every[1]], known),
         (CUDA, &[beside, every[0], every[1]], known),
         (CUDA, &[copied], known),

@@ -169,6 +169,7 @@ mod tests {
             copies: None,
             smaller_bytes: None,
             crowd: None,
+            has_gpu_driver: false,
         }
     }
 

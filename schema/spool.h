@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 10u
+#define SPOOL_VERSION 11u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -110,8 +110,8 @@ enum spool_record {
                             first seen complete minus post begin (times plus 1; 0: never) */
     SPOOL_REQUEST = 18,  /* ended by the CALL in front of it in this stream. Fields: outcome id, call begin minus post
                             begin, post duration, ticks inside MPI between, outstanding bytes */
-    SPOOL_FOREIGN = 19,  /* belongs to the REQUEST behind it (and stands before an EXTRA): it was posted by another
-                            thread, so its ticks inside MPI are not known. Fields: that thread, injection arm plus 1 */
+    SPOOL_FOREIGN = 19,  /* belongs to the REQUEST behind it (and stands before an EXTRA). Fields: the thread that posted it
+                            (of another one the ticks inside MPI are not known), injection arm plus 1, enum spool_data_memory */
     SPOOL_CPU = 20,      /* belongs to the CALL behind it. Fields: CPU time in ns, user and system */
     SPOOL_COUNTERS = 21, /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in tables.def.
                             Fields: place of the first among the counters that are counted, and the values of up to
@@ -238,7 +238,7 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint32_t operation;
     uint16_t thread;                   /* that posted it */
     uint8_t flags;                     /* enum spool_live_flags */
-    uint8_t injection_arm;             /* plus 1; 0: none. With SPOOL_LIVE_LEFT_OUT: it will only be summed up */
+    uint8_t injection_arm;             /* plus 1; 0: none. And further bits of enum spool_live_arm */
     uint64_t post_begin;
     uint64_t post_ticks;
     uint64_t mpi_ticks_at_post;        /* the thread's spool_thread_state.mpi_ticks when the post ended */
@@ -251,14 +251,21 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t first_unsuccessful_test, last_unsuccessful_test; /* absolute ticks */
     uint64_t last_incomplete;          /* likewise; 0: never */
     uint64_t next_same;                /* for the recorder */
-    uint64_t reserved8;
+    uint64_t memory;                   /* for the recorder: enum spool_data_memory, of a persistent one as it was made */
     uint64_t definition;               /* for the recorder */
     uint32_t partitions;               /* of partitioned ones; else 1 or not set */
     uint16_t home;                     /* for the recorder */
     uint16_t ready;                    /* partitions of a send made ready since it was started, at most 65535 */
 };
 
-enum { SPOOL_LIVE_LEFT_OUT = 128 };
+enum spool_live_arm {
+    SPOOL_LIVE_ARM = 3,
+    SPOOL_LIVE_MEMORY_SHIFT = 2, SPOOL_LIVE_MEMORY = 3 << SPOOL_LIVE_MEMORY_SHIFT, /* enum spool_data_memory */
+    SPOOL_LIVE_LEFT_OUT = 128          /* it will only be summed up */
+};
+
+/* What the data of a request lie in, the farther one where it sends and receives; unknown where nobody was asked. */
+enum spool_data_memory { SPOOL_MEMORY_UNKNOWN = 0, SPOOL_MEMORY_HOST = 1, SPOOL_MEMORY_MANAGED = 2, SPOOL_MEMORY_DEVICE = 3 };
 
 enum spool_live_flags {
     SPOOL_LIVE_CANCELLED = 1,          /* MPI_Cancel was called on it */

@@ -9,11 +9,11 @@ SELECT r.id, o.rank, t.number AS thread, n.name AS call, o.kind, o.bytes, o.peer
        c.duration_ns AS completion_ns, c.completed AS completed_together,
        cn.name AS completion_call, co.call_path_id AS completion_call_path_id, r.completion_id,
        r.outstanding_bytes, r.unsuccessful_tests, r.first_unsuccessful_test_ns, r.last_unsuccessful_test_ns, r.last_incomplete_ns, r.first_complete_ns,
-       o.ended, o.posted_peer, o.posted_tag, o.posted_bytes, r.injection_arm
+       o.ended, o.posted_peer, o.posted_tag, o.posted_bytes, r.injection_arm, m.memory
 FROM request r JOIN operation o ON o.id = r.operation_id JOIN call_name n ON n.id = o.call_id
      JOIN thread t ON t.id = r.thread_id
      LEFT JOIN call c ON c.id = r.completion_id LEFT JOIN operation co ON co.id = c.operation_id
-     LEFT JOIN call_name cn ON cn.id = co.call_id;
+     LEFT JOIN call_name cn ON cn.id = co.call_id LEFT JOIN request_memory m ON m.request_id = r.id;
 
 CREATE VIEW calls AS                     -- every call row with its operation spelled out
 SELECT c.id, o.rank, t.number AS thread, n.name AS call, n.family, n.role, o.kind, o.bytes, o.peer, o.tag,

@@ -15,6 +15,7 @@ mod export;
 mod fixture;
 mod fuzz;
 mod gather;
+mod gpu;
 mod hostile;
 mod html;
 mod html_compare;

@@ -60,6 +60,14 @@ fn pick<'a>(row: &'a BTreeMap<String, Option<String>>, columns: &[&str]) -> Vec<
     columns.iter().map(|&column| row[column].as_deref().unwrap_or("NULL")).collect()
 }
 
+#[test]
+fn requests_have_the_memory_of_their_data() {
+    let run = crate::gpu::run();
+    let requests = table(&export(run.path()), "requests");
+    let memory: Vec<&str> = requests.iter().flat_map(|row| pick(row, &["memory"])).collect();
+    assert_eq!(memory, ["device", "host", "NULL"]);
+}
+
 fn export(run: &Path) -> PathBuf {
     answer(run, &["export", "parquet", "tables", "."]);
     run.join("tables")

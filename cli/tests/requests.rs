@@ -113,7 +113,7 @@ fn a_request_in_full() {
         "overlap_window_ns": 17200, "mpi_ns": 300, "compute_ns": 16900, "completion_call": "MPI_Waitall",
         "completion_begin_ns": 20000, "completion_begin_after_init_ns": 19000, "completion_ns": 10001, "completed_together": 3, "outstanding_bytes": 1000,
         "unsuccessful_tests": 2, "first_unsuccessful_test_ns": 100, "last_unsuccessful_test_ns": 200, "last_incomplete_ns": 200, "first_complete_ns": null,
-        "posted_peer": 1, "posted_tag": 7, "posted_bytes": 1000, "injection_arm": null, "counters": null, "site": "app+0x100",
+        "posted_peer": 1, "posted_tag": 7, "posted_bytes": 1000, "injection_arm": null, "memory": null, "counters": null, "site": "app+0x100",
         "completion_site": "app+0x300",
     });
     assert_eq!(request, &expected);

@@ -81,7 +81,7 @@ static void fill_live(struct spool_builder *b, chunk_at chunk, struct sample_end
     *build_state(b, chunk) =
         (struct spool_thread_state){.current_operation = OP_RECV, .current_begin = 6000, .mpi_ticks = 555, .calls = 12};
     ends->current_call = chunk + sizeof(struct spool_chunk) + sizeof(struct spool_thread_state);
-    *build_live(b, chunk, 0) = (struct spool_live){.operation = OP_ISEND, .injection_arm = 1, .post_begin = 5000,
+    *build_live(b, chunk, 0) = (struct spool_live){.operation = OP_ISEND, .injection_arm = 1 | SPOOL_MEMORY_MANAGED << SPOOL_LIVE_MEMORY_SHIFT, .post_begin = 5000,
                                                    .post_ticks = 12, .outstanding_bytes = 128, .unsuccessful_tests = 2,
                                                    .first_unsuccessful_test = 5100,
                                                    .last_unsuccessful_test = 5300, .last_incomplete = 5200};
@@ -136,7 +136,7 @@ void build_sample(struct spool_builder *b, struct sample_ends *ends)
     ends->calls[4] = BUILD_HOT(b, second, SPOOL_CALL, OP_WAITALL, 700, 100, 0);
     BUILD_HOT(b, second, SPOOL_MARK, 50, 4);   /* 2: a step */
     BUILD_HOT(b, second, SPOOL_MARK, 60, 1, 1); /* -1, by a name of another stream */
-    BUILD_HOT(b, second, SPOOL_FOREIGN, 0, 2);
+    BUILD_HOT(b, second, SPOOL_FOREIGN, 0, 2, SPOOL_MEMORY_DEVICE);
     ends->requests[2] = BUILD_HOT(b, second, SPOOL_REQUEST, 3, 650, 5, 0, 0);
     ends->calls[5] = BUILD_HOT(b, second, SPOOL_CALL, OP_SENDRECV, 10, 5, OP_SENDRECV_RECEIVE);
 

@@ -93,6 +93,7 @@ static void check_sample_rows(void)
                                               "3|7|5|1|50|5|NULL|0|0|NULL|NULL|NULL|NULL|1\n"
                                               "4|10|NULL|1|4000|12|NULL|128|2|100|300|200|NULL|0\n"
                                               "5|11|NULL|1|4050|0|NULL|0|0|NULL|NULL|NULL|350|NULL\n");
+    CHECK_TEXT(rows("SELECT * FROM request_memory"), "3|device\n4|managed\n");
     CHECK_TEXT(rows("SELECT * FROM call_counter"), "1|0|-5\n1|2|11\n1|3|12\n1|4|13\n1|5|14\n");
     CHECK_TEXT(rows("SELECT * FROM request_counter"), "1|0|36028797018963967\n1|2|1\n1|3|2\n1|4|3\n1|5|0\n");
     CHECK_TEXT(rows("SELECT rank, thread_id, name, call_path_id, reason, size_class, count, bytes, inside_ns, exposed_ns,"

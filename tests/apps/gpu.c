@@ -1,55 +1,107 @@
 /*
- * gpu: rank 0 sends from memory of a device (gpu_driver.c, by an MPI that may, gpu_mpi.c) and from its own, rank 1 receives into
- * both. The driver, a file that GPU_DRIVER names, is opened when MPI
- * is up, as CUDA's runtime does it. Prints how many of the messages were right.
+ * gpu: rank 0 sends from memory of a device and from managed memory (gpu_driver.c, by an MPI that may, gpu_mpi.c) and from its own,
+ * rank 1 receives into these: by calls that block, by requests, and by persistent ones. Before that both wait within a call of the
+ * driver, which holds its lock, while a message is under way. The driver, a file that GPU_DRIVER names, is opened when MPI is up, as
+ * CUDA's runtime does it. Prints how many of the messages were right.
  */
 #include "check.h"
 
 #include <dlfcn.h>
 
-enum { COUNT = 1000, ROUNDS = 20 };
+enum { COUNT = 1000, ROUNDS = 18, KINDS = 3, STARTS = 2, MESSAGES = ROUNDS + KINDS + STARTS };
+
+static void (*open_memory)(const void *, int);
+static int rank, good;
+
+static void put(double *buffer, int number)
+{
+    open_memory(buffer, 1);
+    for (int i = 0; i < COUNT; i++)
+        buffer[i] = rank == 0 ? number + i : -1;
+    open_memory(buffer, 0);
+}
+
+static void look(const double *buffer, int number)
+{
+    int is_right = 1;
+    open_memory(buffer, 1);
+    for (int i = 0; i < COUNT; i++)
+        is_right &= buffer[i] == number + i;
+    open_memory(buffer, 0);
+    good += rank == 1 && is_right;
+}
+
+static void wait_in_driver(void (*wait)(double))
+{
+    MPI_Request requests[2];
+    int out = rank, in = -1;
+    MPI_Irecv(&in, 1, MPI_INT, 1 - rank, MESSAGES, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&out, 1, MPI_INT, 1 - rank, MESSAGES, MPI_COMM_WORLD, &requests[1]);
+    for (int i = 0; i < 10; i++)
+        wait(0.005);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK(in == 1 - rank);
+}
+
+static void block(double *buffer, int number)
+{
+    put(buffer, number);
+    if (rank == 0)
+        MPI_Send(buffer, COUNT, MPI_DOUBLE, 1, number, MPI_COMM_WORLD);
+    else
+        MPI_Recv(buffer, COUNT, MPI_DOUBLE, 0, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    look(buffer, number);
+}
+
+static void request(double *buffer, int number)
+{
+    MPI_Request request;
+    put(buffer, number);
+    if (rank == 0)
+        MPI_Isend(buffer, COUNT, MPI_DOUBLE, 1, number, MPI_COMM_WORLD, &request);
+    else
+        MPI_Irecv(buffer, COUNT, MPI_DOUBLE, 0, number, MPI_COMM_WORLD, &request);
+    MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+    look(buffer, number);
+}
+
+static void persist(double *buffer, int number)
+{
+    MPI_Request request;
+    if (rank == 0)
+        MPI_Send_init(buffer, COUNT, MPI_DOUBLE, 1, number, MPI_COMM_WORLD, &request);
+    else
+        MPI_Recv_init(buffer, COUNT, MPI_DOUBLE, 0, number, MPI_COMM_WORLD, &request);
+    for (int start = 0; start < STARTS; start++) {
+        put(buffer, number + start);
+        MPI_Startall(1, &request);
+        MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+        look(buffer, number + start);
+    }
+    MPI_Request_free(&request);
+}
 
 int main(int argc, char **argv)
 {
     static double own[COUNT];
-    unsigned long long device = 0;
-    int rank, good = 0;
+    void *device = NULL, *managed = NULL;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     void *driver = dlopen(getenv("GPU_DRIVER"), RTLD_NOW | RTLD_GLOBAL);
     CHECK(driver);
-    int (*allocate)(unsigned long long *, size_t) = (int (*)(unsigned long long *, size_t))dlsym(driver, "cuMemAlloc_v2");
-    int (*open_memory)(const void *, int) = (int (*)(const void *, int))dlsym(driver, "gpu_open");
-    CHECK(allocate && open_memory && allocate(&device, sizeof own) == 0);
-    double *there = (double *)device, end = MPI_Wtime() + 0.02;
-    MPI_Request requests[2];
-    int out = rank, in = -1;
-    MPI_Irecv(&in, 1, MPI_INT, 1 - rank, ROUNDS, MPI_COMM_WORLD, &requests[0]);
-    MPI_Isend(&out, 1, MPI_INT, 1 - rank, ROUNDS, MPI_COMM_WORLD, &requests[1]);
-    while (MPI_Wtime() < end) /* tests may be injected here, where a driver is */
-        good = 0;
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    CHECK(in == 1 - rank);
-    for (int round = 0; round < ROUNDS; round++) {
-        double *buffer = round % 2 ? own : there;
-        open_memory(there, 1);
-        for (int i = 0; i < COUNT; i++)
-            buffer[i] = rank == 0 ? round + i : -1;
-        open_memory(there, 0);
-        if (rank == 0) {
-            MPI_Send(buffer, COUNT, MPI_DOUBLE, 1, round, MPI_COMM_WORLD);
-            continue;
-        }
-        MPI_Recv(buffer, COUNT, MPI_DOUBLE, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        open_memory(there, 1);
-        int is_right = 1;
-        for (int i = 0; i < COUNT; i++)
-            is_right &= buffer[i] == round + i;
-        good += is_right;
-        open_memory(there, 0);
-    }
+    int (*allocate)(void **, size_t, int) = (int (*)(void **, size_t, int))dlsym(driver, "gpu_allocate");
+    void (*wait)(double) = (void (*)(double))dlsym(driver, "gpu_wait");
+    open_memory = (void (*)(const void *, int))dlsym(driver, "gpu_open");
+    CHECK(allocate && wait && open_memory && allocate(&device, sizeof own, 0) == 0 && allocate(&managed, sizeof own, 1) == 0);
+    double *buffers[KINDS] = {device, own, managed};
+    wait_in_driver(wait);
+    for (int round = 0; round < ROUNDS; round++)
+        block(buffers[round % KINDS], round);
+    for (int kind = 0; kind < KINDS; kind++)
+        request(buffers[kind], ROUNDS + kind);
+    persist(device, ROUNDS + KINDS);
     if (rank == 1)
-        printf("%d of %d right\n", good, ROUNDS);
+        printf("%d of %d right\n", good, MESSAGES);
     MPI_Finalize();
     return 0;
 }

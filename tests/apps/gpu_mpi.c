@@ -1,13 +1,37 @@
-/* What an MPI that is built for device memory does: it opens that while it works, in calls that end with their work done. */
+/*
+ * What an MPI that is built for device memory does: it opens that while it works, in calls that end with their work done, and from
+ * the first request on until all are complete. And it asks the driver whenever it makes progress, where it can be told to (Open MPI).
+ */
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stddef.h>
 
 /* The driver comes when MPI is up. */
 static void open_device(const void *address, int is_open)
 {
-    int (*gpu_open)(const void *, int) = (int (*)(const void *, int))dlsym(RTLD_DEFAULT, "gpu_open");
+    void (*gpu_open)(const void *, int) = (void (*)(const void *, int))dlsym(RTLD_DEFAULT, "gpu_open");
     if (gpu_open)
         gpu_open(address, is_open);
+}
+
+static int ask_driver(void)
+{
+    static int (*ask)(void *, int, unsigned long long);
+    int type;
+    if (!ask)
+        ask = (int (*)(void *, int, unsigned long long))dlsym(RTLD_DEFAULT, "cuPointerGetAttribute");
+    if (ask)
+        ask(&type, 2, 0);
+    return 0;
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int error = PMPI_Init(argc, argv);
+    int (*register_progress)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(RTLD_DEFAULT, "opal_progress_register");
+    if (register_progress)
+        register_progress(ask_driver);
+    return error;
 }
 
 int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
@@ -23,5 +47,30 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_
     open_device(buffer, 1);
     int error = PMPI_Recv(buffer, count, type, from, tag, comm, status);
     open_device(buffer, 0);
+    return error;
+}
+
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    open_device(NULL, 1);
+    return PMPI_Isend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    open_device(NULL, 1);
+    return PMPI_Irecv(buffer, count, type, from, tag, comm, request);
+}
+
+int MPI_Startall(int count, MPI_Request requests[])
+{
+    open_device(NULL, 1);
+    return PMPI_Startall(count, requests);
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    int error = PMPI_Waitall(count, requests, statuses);
+    open_device(NULL, 0);
     return error;
 }

@@ -1,52 +1,156 @@
-//! Programs that use a GPU, by a stand-in for its driver whose memory nobody else may touch: lapscope does not, and says what
-//! it does not see.
+//! Programs that use a GPU, by a stand-in for its driver whose memory nobody else may touch: lapscope does not, says what it does
+//! not see, and records whose memory it is. And programs that use none.
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lapscope_tests::answer::{ask, rows, text};
-use lapscope_tests::launch::{place, Form, Job, Outcome};
+use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::Mpi;
 use lapscope_tests::{build, paths};
+use serde_json::Value;
 
-fn run(mpi: &Mpi, form: Form, settings: &[(&str, &str)], place: &Path) -> Outcome {
-    let driver = place.join("libcuda.so.1");
+const CUDA: &str = "libcuda.so.1";
+const HIP: &str = "libamdhip64.so.6";
+const LEVEL_ZERO: &str = "libze_loader.so.1";
+
+/// Variables of the environment.
+type SetVariables<'a> = &'a [(&'a str, &'a str)];
+
+/// The stand-in under that name.
+fn driver(mpi: &Mpi, name: &str, place: &Path) -> PathBuf {
+    let driver = place.join(name);
     fs::copy(build::library(mpi, "gpu_driver"), &driver).expect("a copy");
+    driver
+}
+
+fn run(mpi: &Mpi, form: Form, name: &str, settings: SetVariables<'_>, place: &Path) -> Outcome {
     let shim = build::library(mpi, "gpu_mpi");
     let both = format!("{}:{}", paths::preload_library().display(), shim.display());
     let preload: OsString = if form == Form::Bare { shim.into() } else { both.into() };
     let job = Job::new(mpi, 2, build::app(mpi, "gpu"), form, place).env("LD_PRELOAD", preload);
-    let job = job.env("GPU_DRIVER", driver.into_os_string());
+    let job = job.env("GPU_DRIVER", driver(mpi, name, place).into_os_string());
+    let job = job.env("GPU_DRIVER_CAME", place.join("came").into_os_string());
     settings.iter().fold(job, |job, (name, value)| job.env(name, *value)).run()
 }
 
-/// What a copy, a watched buffer or an injected test would do to it is a crash.
+/// The answer to a query of one value.
+fn value(run: &Path, sql: &str) -> String {
+    let printed = lapscope([OsString::from("sql"), run.into(), sql.into(), "--format=csv".into()]);
+    printed.lines().last().expect("a row").trim_matches('"').to_owned()
+}
+
+/// "device 3, host 2" of the requests of a rank, as SQL and the rows that people get have it.
+fn memory_of_requests(run: &Path) -> String {
+    let sql = "SELECT group_concat(line, ', ') FROM (SELECT coalesce(memory, 'unknown') || ' ' || count(*) AS line
+               FROM requests WHERE rank = 1 GROUP BY memory ORDER BY memory)";
+    let counted = value(run, sql);
+    let listed = ask("requests", run);
+    let of_rows = |kind: &str| {
+        let of_rank = rows(&listed, "requests").iter().filter(|it| it["rank"] == 1);
+        of_rank.filter(|it| it["memory"] == kind).count()
+    };
+    for kind in ["device", "host", "managed"] {
+        let listed = format!("{kind} {}", of_rows(kind));
+        assert!(of_rows(kind) == 0 || counted.contains(&listed), "{listed}: {counted}");
+    }
+    counted
+}
+
+/// What a copy, a watched buffer or an injected test would do to it is a crash, or, as the driver holds its lock, a hang.
 #[test]
 fn memory_of_a_device_is_not_touched() {
-    let ways: [&[(&str, &str)]; 3] = [
-        &[("LAPSCOPE_BUFFER_SENDS", "1m")],
-        &[("LAPSCOPE_REACH", "on"), ("LAPSCOPE_REACH_SHARE", "100")],
-        &[("LAPSCOPE_INJECT", "timer"), ("LAPSCOPE_INJECT_MIN_BYTES", "1")],
+    let (copied, watched) = (("LAPSCOPE_BUFFER_SENDS", "1m"), ("LAPSCOPE_REACH", "on"));
+    let all = ("LAPSCOPE_REACH_SHARE", "100");
+    let interrupted = ("LAPSCOPE_INJECT", "timer");
+    let every = [("LAPSCOPE_INJECT_MIN_BYTES", "1"), ("LAPSCOPE_INJECT_INTERVAL_US", "100")];
+    let known = "device 3, host 3, managed 1";
+    let beside = ("LAPSCOPE_INJECT", "thread");
+    let ways: [(&str, SetVariables<'_>, &str); 5] = [
+        (CUDA, &[interrupted, every[0], every[1]], known),
+        (CUDA, &[beside, every[0], every[1]], known),
+        (CUDA, &[copied], known),
+        (HIP, &[watched, all], known),
+        (LEVEL_ZERO, &[copied], "unknown 7"),
     ];
-    for (turn, settings) in ways.into_iter().enumerate() {
+    for (turn, (name, settings, memory)) in ways.into_iter().enumerate() {
         for mpi in mpis!(turn) {
             let bare_place = place();
-            let bare = run(mpi, Form::Bare, &[], bare_place.path());
-            assert_eq!(bare.stdout, "20 of 20 right\n", "{bare:?}");
+            let bare = run(mpi, Form::Bare, name, &[], bare_place.path());
+            assert_eq!(bare.stdout, "23 of 23 right\n", "{bare:?}");
             let place = place();
-            let with = run(mpi, Form::Preload, settings, place.path());
+            let with = run(mpi, Form::Preload, name, settings, place.path());
             assert_eq!((with.code, &with.stdout), (0, &bare.stdout), "{settings:?}: {with:?}");
-            let report = ask("report", &place.path().join("run"));
-            let said = rows(&report, "problems").iter().find(|it| it["kind"] == "accelerator");
-            let said = said.unwrap_or_else(|| panic!("nothing of a GPU: {}", report["problems"]));
-            assert!(text(said, "message").contains("libcuda"), "{said}");
-            if settings[0].0 == "LAPSCOPE_INJECT" {
-                let ranks = rows(&report["injection"], "ranks").iter();
-                let refused = ranks.filter(|it| it["problem"].to_string().contains("uses a GPU"));
-                assert_eq!(refused.count(), 2, "{:#}", report["injection"]);
+            assert!(place.path().join("came").exists(), "what another test relies on");
+            let directory = place.path().join("run");
+            assert_eq!(memory_of_requests(&directory), memory, "{}, {name}", mpi.name);
+            let report = ask("report", &directory);
+            check_head(&report, name.split_once('.').expect("a name").0, mpi);
+            if settings[0] == copied {
+                let sql =
+                    "SELECT sends || ' of ' || (sends + datatype) FROM copied_sends WHERE rank = 0";
+                let expected = if name == LEVEL_ZERO { "0 of 22" } else { "8 of 22" };
+                assert_eq!(value(&directory, sql), expected, "{}, {name}", mpi.name);
             }
-            println!("{}, {settings:?}: {}", mpi.name, with.stdout.trim_end());
+            if settings[0] == interrupted {
+                let ranks = rows(&report["injection"], "ranks").iter();
+                let refused =
+                    ranks.filter(|it| it["problem"].to_string().contains("driver of a GPU"));
+                assert_eq!(refused.count(), 2, "{:#}", report["injection"]);
+                assert!(with.said.iter().any(|line| line.contains("driver of a GPU")), "{with:?}");
+            }
+            if settings[0] == beside {
+                let injection = &report["injection"];
+                let is_free = |it: &Value| it["problem"].is_null();
+                assert!(rows(injection, "ranks").iter().all(is_free), "{injection:#}");
+                assert!(injection["totals"]["tests"].as_u64() > Some(0), "{injection:#}");
+            }
+            println!("{}, {name}, {settings:?}: {}", mpi.name, with.stdout.trim_end());
         }
+    }
+}
+
+/// What GPUs compute is not recorded, and all that depends on it says so.
+fn check_head(report: &Value, library: &str, mpi: &Mpi) {
+    let said = rows(report, "problems").iter().find(|it| it["kind"] == "accelerator");
+    let said = said.unwrap_or_else(|| panic!("nothing of a GPU: {}", report["problems"]));
+    assert!(text(said, "message").contains(library), "{said}");
+    assert_eq!(report["summary"]["exposed_is_upper_bound"], true);
+    let marked = |advice: &Value| advice["rests_on_upper_bound"] == true;
+    assert!(rows(report, "advice").iter().all(marked), "{}", report["advice"]);
+    let [accelerator] = rows(&report["head"], "accelerators") else {
+        panic!("not one: {}", report["head"])
+    };
+    assert_eq!((text(accelerator, "library"), &accelerator["ranks"]), (library, &2.into()));
+    assert_eq!(accelerator["recorded_ranks"], 0);
+    let buffers = match mpi.name {
+        "mpiabi" => Value::Null, // whose library has no function beside those of the standard
+        _ => "none".into(),
+    };
+    assert_eq!(accelerator["device_buffers"], buffers, "{}", mpi.name);
+}
+
+/// No driver is opened, though the loader would find each.
+#[test]
+fn programs_without_a_gpu_open_no_driver() {
+    for mpi in mpis!() {
+        let place = place();
+        for name in [CUDA, HIP, LEVEL_ZERO] {
+            driver(mpi, name, place.path());
+        }
+        let of_mpi = mpi.environment.iter().filter(|(name, _)| *name == "LD_LIBRARY_PATH");
+        let all =
+            std::iter::once(place.path().to_owned()).chain(of_mpi.map(|(_, path)| path.into()));
+        let paths = std::env::join_paths(all).expect("no colon in them");
+        let came = place.path().join("came");
+        let job = Job::new(mpi, 2, build::app(mpi, "waitall"), Form::Outer, place.path());
+        let job = job.env("LD_LIBRARY_PATH", paths).env("GPU_DRIVER_CAME", came.clone());
+        let outcome = job.env("LAPSCOPE_BUFFER_SENDS", "1m").run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        assert!(!came.exists(), "a driver was opened: {outcome:?}");
+        let report = ask("report", &place.path().join("run"));
+        assert_eq!(rows(&report["head"], "accelerators").len(), 0);
+        assert_eq!(report["summary"]["exposed_is_upper_bound"], false);
     }
 }

@@ -233,6 +233,8 @@ pub struct Advice {
     pub everywhere: bool,
     /// Ranks of the run.
     pub of_ranks: usize,
+    /// Whether a rank that waits has a GPU that may have computed meanwhile: no more is at stake than is said.
+    pub rests_on_upper_bound: bool,
     /// Whether all ranks that wait call MPI from several threads: what the others do meanwhile is not known.
     pub threaded: bool,
     /// The run replayed with this cure; `None`: not known.
@@ -353,7 +355,8 @@ impl Advice {
         let or_test = self.or_test.iter().map(|other| other.sentence.as_str());
         let or_copy = self.or_copy.iter().map(|other| other.sentence.as_str());
         let computes = self.computes.iter().map(|computes| computes.sentence.as_str());
-        uneven.chain(or_test).chain(computes).chain(or_copy)
+        let bound = self.rests_on_upper_bound.then_some(UPPER_BOUND);
+        uneven.chain(or_test).chain(computes).chain(or_copy).chain(bound)
     }
 
     /// Whether what it changes are lines of Python.
@@ -367,6 +370,9 @@ impl Advice {
         self.cure == Cure::Test || self.or_test.is_some()
     }
 }
+
+/// Stands behind advice on time that GPUs may have computed in.
+const UPPER_BOUND: &str = "An upper bound: what GPUs compute meanwhile is not recorded.";
 
 /// The end of a chain of waits, each for the next.
 #[derive(Debug, Clone, Serialize)]

@@ -12,6 +12,7 @@ use lapscope_data::symbols::ModuleTrouble;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::time;
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_trace::gpu::exposed_is_upper_bound;
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::SummedUp;
 use lapscope_trace::sums::combine::RankSums;
@@ -108,12 +109,14 @@ pub fn find_problems_of(
 
 /// What an accelerator computes meanwhile is not recorded.
 fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
-    let named = || ranks.iter().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
+    let not_seen = ranks.iter().filter(|info| exposed_is_upper_bound(info));
+    let named =
+        || not_seen.clone().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
     let (_, library) = named().next()?;
     let message = format!(
-        "this program uses GPUs ({library} is in its processes), and what they compute is not recorded: time called exposed may be \
-         overlapped by that, and is an upper bound; advice that rests on it is no more certain than that. To see both: \
-         nsys profile --trace=cuda,mpi (CUDA) or rocprof-sys-run (ROCm) before the program"
+        "this program may use GPUs ({library} is in its processes), and what they compute is not recorded: exposed time is an upper \
+         bound, and so is what advice may gain. To see what they compute beside it: nsys profile --trace=cuda,mpi \
+         (CUDA) or rocprof-sys-run (ROCm) before the program"
     );
     Some(Problem::new(ProblemKind::Accelerator, message, named().map(|(rank, _)| rank).collect()))
 }

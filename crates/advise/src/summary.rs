@@ -8,6 +8,8 @@ use lapscope_data::model::Nanos;
 use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, OverlapNumbers};
 use lapscope_measure::overlap::Overlap;
 use lapscope_measure::totals::Totals;
+use lapscope_trace::gpu::exposed_is_upper_bound;
+use lapscope_trace::sums::combine::RunSums;
 
 /// From this share of the waiting on a second cause is named.
 const WORTH_NAMING: f64 = 0.2;
@@ -21,6 +23,8 @@ pub struct Summary {
     pub exposed_ns: Nanos,
     /// Exposed share of the run time.
     pub exposed_share: f64,
+    /// Of both: on some rank a GPU may have computed meanwhile.
+    pub exposed_is_upper_bound: bool,
     /// The share of that which single records tell of: causes, overlap and advice are of that part alone. `None`: of all.
     pub in_detail_share: Option<f64>,
     /// The most that can be overlapped of it: lost overlap of requests, no more than they cost. Computation lay between post
@@ -56,13 +60,7 @@ pub struct CauseShare {
 }
 
 impl Summary {
-    /// `is_summarized`: some rank kept sums alone.
-    pub fn new(
-        totals: &Totals,
-        overlap: &Overlap,
-        advice: &[Advice],
-        is_summarized: bool,
-    ) -> Summary {
+    pub fn new(totals: &Totals, overlap: &Overlap, advice: &[Advice], run: &RunSums) -> Summary {
         let requests = &overlap.totals.numbers;
         let blocking = &overlap.blocking.totals;
         let exposed_ns = exposed(totals);
@@ -78,9 +76,10 @@ impl Summary {
         let waiting = exposed_ns - totals.posting_ns - totals.unsuccessful_test_ns;
         let in_detail_share = in_detail.min(waiting).share_of(waiting);
         Summary {
-            in_detail_share: is_summarized.then_some(in_detail_share),
+            in_detail_share: run.is_summarized().then_some(in_detail_share),
             exposed_ns,
             exposed_share: exposed_ns.share_of(totals.run_ns),
+            exposed_is_upper_bound: run.ranks.iter().any(|it| exposed_is_upper_bound(&it.info)),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
                 .min(own),
             blocked_ns: totals.blocking_ns + totals.collective_ns,

@@ -77,6 +77,7 @@ fn what<'a>() -> Vec<Column<RequestRow<'a>>> {
         Column::maybe("receive_bytes", |row| row.receive.map(|half| half.bytes().0 as i64)),
         Column::maybe("receive_peer", |row| row.run.peer(row.receive?.operation)),
         Column::word("ended", |row| Some(words::request_ended(row.half.operation))),
+        Column::word("memory", |row| Some(row.half.observed?.memory?.word())),
     ]
 }
 

@@ -17,6 +17,7 @@ pub mod ids;
 mod locate;
 mod operations;
 mod outcome;
+mod request_memory;
 mod rows;
 pub mod rules;
 mod samples;
@@ -53,6 +54,7 @@ pub use operations::{
     has_counters, read_counters, scan_full_operations, FullOperation, OperationCache,
 };
 pub use outcome::{leaves_pending, FileOutcome, RankOutcome};
+pub use request_memory::{has_request_memory, memory_of_request, read_request_memory};
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use samples::{read_sample_posts, read_samplers, read_samples};

@@ -2,7 +2,9 @@
 
 pub mod bounds;
 mod call_name;
+mod checked_words;
 mod frame;
+mod memory;
 mod rank;
 mod rank_list;
 mod sample;
@@ -22,6 +24,7 @@ pub use frame::{
     innermost_own, is_mpi_library, is_python_interpreter, is_python_layer, python_address,
     python_place, site_frame, CallPath, Frame, Module,
 };
+pub use memory::MemoryKind;
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;
 pub use sample::{SamplePost, SampleRow, SampledThread, Sampler};
@@ -279,8 +282,10 @@ pub struct RankInfo {
     pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,
-    /// Library of an accelerator's driver in its process at MPI_Finalize.
+    /// Library of an accelerator's driver that came into its process.
     pub accelerator: Option<String>,
+    /// Whose device memory MPI takes buffers in, as it says itself: `cuda,rocm`, `none`. `None`: it was not asked, or cannot say.
+    pub device_buffers: Option<String>,
 }
 
 impl RankInfo {

@@ -31,6 +31,7 @@ use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeK
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
 use lapscope_predict::whatif::buffering::{BufferingFinding, ReliesOnBuffering};
+use lapscope_trace::gpu;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -148,11 +149,25 @@ pub struct Head {
     pub thread_level: i64,
     /// Ranks in which more than one thread made MPI calls; their shares may exceed 1.
     pub threaded_ranks: u64,
+    /// Those whose drivers came into ranks; empty: none did.
+    pub accelerators: Vec<Accelerator>,
     pub started_unix_ns: i64,
     /// Run time of the rank that ran longest.
     pub longest_run_ns: Nanos,
     pub job: String,
     pub lapscope_version: String,
+}
+
+/// Accelerators that ranks used.
+#[derive(Debug, Serialize)]
+pub struct Accelerator {
+    /// Of their driver, as `libcuda`.
+    pub library: String,
+    /// In whose memory MPI takes buffers, by its own words: `cuda,rocm`, `none`; `None`: it does not say.
+    pub device_buffers: Option<String>,
+    pub ranks: usize,
+    /// Of these, those whose GPUs' busy intervals are recorded.
+    pub recorded_ranks: usize,
 }
 
 /// An MPI_COMM_WORLD; all but the first were spawned.
@@ -233,7 +248,7 @@ impl Report {
             stretch: None,
             head: head(run),
             problems,
-            summary: Summary::new(&totals, &detail.overlap, &detail.advice, run.is_summarized()),
+            summary: Summary::new(&totals, &detail.overlap, &detail.advice, run),
             insights: find_insights(run, &totals, &ranks),
             totals,
             spread,
@@ -327,11 +342,28 @@ fn head(run: &RunSums) -> Head {
         mpi_standard: first.mpi_standard.clone(),
         thread_level: first.thread_level,
         threaded_ranks: run.threaded_ranks,
+        accelerators: accelerators(&infos),
         started_unix_ns: infos.iter().map(|info| info.epoch_unix_ns).min().unwrap_or(0),
         longest_run_ns: infos.iter().map(|info| info.run_time()).max().unwrap_or_default(),
         job: first.job.clone(),
         lapscope_version: first.lapscope_version.clone(),
     }
+}
+
+fn accelerators(infos: &[&RankInfo]) -> Vec<Accelerator> {
+    let mut all: BTreeMap<(&str, Option<&str>), Vec<&RankInfo>> = BTreeMap::new();
+    for info in infos {
+        if let Some(library) = &info.accelerator {
+            all.entry((library, info.device_buffers.as_deref())).or_default().push(info);
+        }
+    }
+    let one = |((library, buffers), infos): ((&str, Option<&str>), Vec<&RankInfo>)| Accelerator {
+        library: library.to_owned(),
+        device_buffers: buffers.map(str::to_owned),
+        ranks: infos.len(),
+        recorded_ranks: infos.iter().filter(|info| gpu::time_is_recorded(info)).count(),
+    };
+    all.into_iter().map(one).collect()
 }
 
 /// `infos` in the order of ranks.

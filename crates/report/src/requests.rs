@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use lapscope_data::model::{Kind, Nanos, Rank, RequestEnded};
+use lapscope_data::model::{Kind, MemoryKind, Nanos, Rank, RequestEnded};
 use lapscope_data::places::{CallPathId, Places};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
@@ -97,6 +97,8 @@ pub struct Request {
     pub posted_tag: Option<i64>,
     pub posted_bytes: u64,
     pub injection_arm: Option<i64>,
+    /// Where its data lay; `None`: no accelerator's driver was asked.
+    pub memory: Option<MemoryKind>,
     /// What was counted outside of MPI while it was under way, by counter; `None`: nothing was counted.
     pub counters: Option<BTreeMap<String, i64>>,
     /// "function file:line" of the post and of the completing call; filled in by [`PlaceNames`].

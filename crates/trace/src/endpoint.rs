@@ -1,5 +1,6 @@
 //! The rows of the big tables, packed: a run of ten million requests is held in memory at once.
 
+use lapscope_data::model::MemoryKind;
 use serde::{Deserialize, Serialize};
 
 /// A duration in 32 bits: exact below 2^27 ns (134 ms), beyond that to one part in 2^26, up to 2^58 ns.
@@ -78,7 +79,7 @@ pub struct Endpoint {
     pub observed: u32,
 }
 
-/// What tests saw of a request before it ended; nanoseconds since its post began.
+/// What tests saw of a request before it ended, in nanoseconds since its post began, and where its data lay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Unsuccessful tests that covered it, and when the first and the last of them were.
@@ -89,6 +90,8 @@ pub struct Observation {
     pub last_incomplete: Option<i64>,
     /// First time it was seen complete without being ended.
     pub first_complete: Option<i64>,
+    /// `None`: not asked, as where no accelerator was.
+    pub memory: Option<MemoryKind>,
 }
 
 /// A call that completed requests, or that communicated itself.

@@ -16,7 +16,8 @@ use super::rows::{
 };
 use super::{LeftOut, Starvation};
 use lapscope_data::db::{
-    rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
+    read_request_memory, rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies,
+    FileDefinitions, RowSink,
 };
 use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::PlacesOfFile;
@@ -97,7 +98,8 @@ impl FileTrace {
         for (slot, marks) in read_marks(connection, |rank| file.wanted_slot(rank))? {
             file.ranks[slot].marks = marks;
         }
-        let places = file.read_operations(connection, of_file)?;
+        let mut places = file.read_operations(connection, of_file)?;
+        places.memory = read_request_memory(connection)?;
         file.read_left_out(connection, &places)?;
         file.read_vain_probes(connection, of_file)?;
         if let Some(sink) = sink.as_deref_mut() {

@@ -12,6 +12,7 @@ mod combine;
 mod detail;
 pub mod endpoint;
 mod file;
+pub mod gpu;
 pub mod handles;
 pub mod injected;
 mod lane;

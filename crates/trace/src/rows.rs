@@ -11,7 +11,7 @@ use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::row::TraceRow;
 use super::{Detail, LeftOut, Starved, Threads};
-use lapscope_data::model::{Bytes, CallRow, Kind};
+use lapscope_data::model::{Bytes, CallRow, Kind, MemoryKind};
 use lapscope_data::places::{CallPathId, SiteId};
 
 /// What `operation` says, with the file's own ids resolved as far as the file can.
@@ -102,6 +102,8 @@ pub(super) struct OperationPlaces {
     places: Vec<OperationPlace>,
     /// The receiving halves of operations that also send.
     pub receives: FxHashMap<i64, i64>,
+    /// Where the data of requests lay, by their ids.
+    pub memory: FxHashMap<i64, MemoryKind>,
 }
 
 impl OperationPlaces {
@@ -209,7 +211,8 @@ pub(super) fn add_request(
     let (begin, post) = (row.post_begin.0, row.post.0);
     let post_end = begin + post;
     rank.posts.push((begin, post_end));
-    let observed = row.observation().map_or(NONE, |observation| {
+    let memory = places.memory.get(&row.id).copied();
+    let observed = row.observation(memory).map_or(NONE, |observation| {
         rank.observations.push(observation);
         (rank.observations.len() - 1) as u32
     });

@@ -240,6 +240,7 @@ impl RankWriter {
                 last_unsuccessful_test: last,
                 last_incomplete: last,
                 first_complete: None,
+                memory: None,
             });
         }
     }

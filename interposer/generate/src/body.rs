@@ -236,7 +236,7 @@ impl Body<'_> {
             "" => "NO_BUFFER".to_owned(),
             clause => self.clause(clause),
         });
-        line!(text, "{indent}if (UNLIKELY(t->reach != NULL){condition})");
+        line!(text, "{indent}if (UNLIKELY(t->gives_buffers){condition})");
         line!(text, "{indent}    {function}, {}, {});", given[0], given[1]);
     }
 

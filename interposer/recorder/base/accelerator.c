@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* CUDA's driver interface: cuda.h. */
-enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_MEMORYTYPE_HOST = 1, CU_INVALID_VALUE = 1, CU_NOT_INITIALIZED = 3 };
+enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_RANGE_START = 11, CU_RANGE_BYTES = 12, CU_MEMORYTYPE_HOST = 1 };
 typedef int pointer_attribute(void *data, int attribute, unsigned long long address);
 
 /* HIP's: hip_runtime_api.h. What kinds of memory are called has changed in its version 6, so they are not looked at. */
@@ -19,8 +19,9 @@ struct hip_attributes {
     unsigned flags;
     uint64_t later[16];
 };
-enum { HIP_INVALID_VALUE = 1, HIP_NOT_INITIALIZED = 3 };
 typedef int pointer_attributes(struct hip_attributes *attributes, const void *address);
+
+enum { INVALID_VALUE = 1, NOT_INITIALIZED = 3 }; /* of both */
 
 static struct {
     pthread_mutex_t lock;
@@ -94,30 +95,59 @@ const char *accelerator_library(void)
     return __atomic_load_n(&known.library, __ATOMIC_ACQUIRE);
 }
 
-/* Memory of the host that CUDA does not know is an invalid value to it; any other error leaves it open. */
-static int is_of_cuda(const void *address)
+/* A driver that knows nothing of an address says so of a page at a time. */
+static struct accelerator_memory page_of(enum spool_data_memory kind, const void *address)
 {
-    int type = CU_MEMORYTYPE_HOST, is_managed = 0;
-    unsigned long long number = (unsigned long long)(uintptr_t)address;
-    int error = known.cuda(&type, CU_MEMORY_TYPE, number);
-    if (error)
-        return error != CU_INVALID_VALUE && error != CU_NOT_INITIALIZED;
-    return type != CU_MEMORYTYPE_HOST || (known.cuda(&is_managed, CU_IS_MANAGED, number) == 0 && is_managed);
+    const uintptr_t page = 4096, begin = (uintptr_t)address & ~(page - 1);
+    return (struct accelerator_memory){kind, begin, begin + page};
 }
 
-static int is_of_hip(const void *address)
+/* Memory of the host that a driver does not know is an invalid value to it; any other error leaves it open. */
+static enum spool_data_memory kind_of_error(int error)
+{
+    return error == INVALID_VALUE || error == NOT_INITIALIZED ? SPOOL_MEMORY_HOST : SPOOL_MEMORY_UNKNOWN;
+}
+
+static struct accelerator_memory ask_cuda(const void *address)
+{
+    int type = CU_MEMORYTYPE_HOST, is_managed = 0;
+    unsigned long long at = (unsigned long long)(uintptr_t)address, begin = 0;
+    size_t bytes = 0;
+    int error = known.cuda(&type, CU_MEMORY_TYPE, at);
+    if (error)
+        return page_of(kind_of_error(error), address);
+    enum spool_data_memory kind = known.cuda(&is_managed, CU_IS_MANAGED, at) == 0 && is_managed ? SPOOL_MEMORY_MANAGED
+                             : type == CU_MEMORYTYPE_HOST                                  ? SPOOL_MEMORY_HOST
+                                                                                           : SPOOL_MEMORY_DEVICE;
+    int has_range = known.cuda(&begin, CU_RANGE_START, at) == 0 && known.cuda(&bytes, CU_RANGE_BYTES, at) == 0 && at - begin < bytes;
+    return has_range ? (struct accelerator_memory){kind, (uintptr_t)begin, (uintptr_t)begin + bytes} : page_of(kind, address);
+}
+
+static struct accelerator_memory ask_hip(const void *address)
 {
     struct hip_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
     int error = known.hip(&attributes, address);
     if (error)
-        return error != HIP_INVALID_VALUE && error != HIP_NOT_INITIALIZED;
-    return !attributes.host_address || attributes.is_managed;
+        return page_of(kind_of_error(error), address);
+    int is_device = attributes.device_address && !attributes.host_address; /* neither: memory that HIP does not know, from version 6 on */
+    enum spool_data_memory kind = attributes.is_managed ? SPOOL_MEMORY_MANAGED : is_device ? SPOOL_MEMORY_DEVICE : SPOOL_MEMORY_HOST;
+    return page_of(kind, address);
+}
+
+struct accelerator_memory accelerator_memory_at(const void *address)
+{
+    struct accelerator_memory memory = page_of(SPOOL_MEMORY_UNKNOWN, address);
+    if (accelerator_library() && known.cuda)
+        memory = ask_cuda(address);
+    if (known.hip && (!known.cuda || memory.kind == SPOOL_MEMORY_HOST))
+        memory = ask_hip(address);
+    if (known.is_other && memory.kind == SPOOL_MEMORY_HOST)
+        memory.kind = SPOOL_MEMORY_UNKNOWN;
+    return memory;
 }
 
 int accelerator_holds(const void *address)
 {
-    if (!accelerator_library())
-        return 0;
-    return known.is_other || (known.cuda && is_of_cuda(address)) || (known.hip && is_of_hip(address));
+    return accelerator_library() && accelerator_memory_at(address).kind != SPOOL_MEMORY_HOST;
 }

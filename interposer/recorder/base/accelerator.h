@@ -2,10 +2,22 @@
 #ifndef LAPSCOPE_ACCELERATOR_H
 #define LAPSCOPE_ACCELERATOR_H
 
+#include "../../../schema/spool.h"
+
+#include <stdint.h>
+
 /* The driver's library, as "libcuda"; NULL: none is there. Costs a look at the loader's count of libraries, while that stays. */
 const char *accelerator_library(void);
 
-/* Whether an address may be memory that only an accelerator and its driver may touch, or that moves when it is touched. */
+/* Where the memory of an address lies, as its driver says now. `end` is exclusive: all up to there is of that kind. */
+struct accelerator_memory {
+    enum spool_data_memory kind;
+    uintptr_t begin, end;
+};
+struct accelerator_memory accelerator_memory_at(const void *address);
+
+/* Whether an address may be memory that only an accelerator and its driver may touch, or that moves when it is touched. Who wants to
+ * touch memory asks this each time: what was freed may be another's now. */
 int accelerator_holds(const void *address);
 
 #endif

@@ -5,6 +5,7 @@
 #include "../base/accelerator.h"
 #include "../base/clock.h"
 #include "../base/config.h"
+#include "../base/log.h"
 #include "../base/own_stack.h"
 #include "../base/uncancelled.h"
 #include "../record/callsite.h"
@@ -242,7 +243,7 @@ static const char *why_unsafe(void)
     if (!safe_point_update((uintptr_t)mpi.Get_library_version))
         return "no memory";
     if (accelerator_library())
-        return "the program uses a GPU, and an interrupt may come while it holds a lock of its driver, which MPI uses too; "
+        return "the driver of a GPU is in the process, and an interrupt may come while it holds a lock, which MPI wants too; "
                "LAPSCOPE_INJECT=thread and calls interrupt nobody";
     return safe_point_problem();
 }
@@ -376,14 +377,23 @@ static const char *wait_for_computation(struct injector *injector)
     return NULL;
 }
 
+static void say_lost(const char *why)
+{
+    static int is_said;
+    if (!__atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED) && log_first_on_node())
+        log_line("LAPSCOPE_INJECT=%s interrupts nobody from here on: %s", inject_mode_name((enum inject_mode)config.inject), why);
+}
+
 void inject_timer_window(struct injector *injector)
 {
     if (injector->is_set || !injection.is_on)
         return;
     uint64_t begin = clock_now(), most = 2 * injection.interrupt;
     const char *why = wait_for_computation(injector);
-    if (why)
+    if (why) {
         inject_lose(INJECT_TIMER, why);
+        say_lost(why);
+    }
     uint64_t took = clock_now() - begin;
     inject_spend(took < most ? took : most); /* more only where the processor was taken away */
 }

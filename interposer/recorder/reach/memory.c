@@ -92,18 +92,25 @@ static enum memory_kind ask(uintptr_t address, uint64_t bytes)
     return question.is_over ? question.kind : MEMORY_OTHER;
 }
 
-enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
+/* As ask(), but once for each buffer. */
+static enum memory_kind recall(uintptr_t address, uint64_t bytes)
 {
     unsigned at = (unsigned)((address ^ bytes << 3) * 0x9e3779b97f4a7c15u >> 55);
-    int cancel_state = uncancelled_begin();
     pthread_mutex_lock(&lock);
     if (remembered[at].address != address || remembered[at].bytes != bytes) {
-        remembered[at].kind = accelerator_holds((const void *)address) ? MEMORY_OTHER : ask(address, bytes);
+        remembered[at].kind = ask(address, bytes);
         remembered[at].address = address;
         remembered[at].bytes = bytes;
     }
     enum memory_kind kind = remembered[at].kind;
     pthread_mutex_unlock(&lock);
+    return kind;
+}
+
+enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
+{
+    int cancel_state = uncancelled_begin();
+    enum memory_kind kind = accelerator_holds((const void *)address) ? MEMORY_OTHER : recall(address, bytes);
     uncancelled_end(cancel_state);
     return kind;
 }

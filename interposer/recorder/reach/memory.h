@@ -10,7 +10,8 @@ enum memory_kind {
     MEMORY_OTHER    /* not mapped, not to be read, or of a device */
 };
 
-/* Of all of [address, address + bytes), as the kernel says (proc_pid_maps(5)); what it said of a buffer is remembered. */
+/* Of all of [address, address + bytes), as the kernel says (proc_pid_maps(5)), who is asked once for each buffer; and the driver of an
+ * accelerator, which is asked each time. */
 enum memory_kind memory_of(uintptr_t address, uint64_t bytes);
 
 /* Reads words of this process at addresses that need not be mapped; returns how many could be read, from the first on. */

@@ -5,6 +5,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "../record/entry.h"
+#include "../record/request_memory.h"
 #include "memory.h"
 #include "turn.h"
 #include "watch.h"
@@ -114,14 +115,23 @@ static void keep(struct thread *t, struct spool_live *live, const struct given_b
     end_work(&work);
 }
 
+static const void *address_of(const struct given_buffer *given)
+{
+    return given->is_given && !given->not ? given->address : NULL;
+}
+
 void reach_posted(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
 {
-    keep(t, live, &sends, &receives, 1);
+    request_memory_posted(t, live, address_of(&sends), address_of(&receives));
+    if (t->reach)
+        keep(t, live, &sends, &receives, 1);
 }
 
 void reach_made(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
 {
-    keep(t, live, &sends, &receives, 0);
+    request_memory_made(t, live, address_of(&sends), address_of(&receives));
+    if (t->reach)
+        keep(t, live, &sends, &receives, 0);
 }
 
 /* Of requests that are posted anew the buffers are not known yet: reach_posted() has them. */
@@ -210,6 +220,8 @@ static const struct operation *operation_of_call(const struct span *span, const 
 void reach_called(const struct span *span, struct given_buffer given_to_send, struct given_buffer given_to_fill)
 {
     struct reach *reach = span->thread->reach;
+    if (!reach)
+        return;
     struct work work = begin_work(reach);
     uint64_t mpi_before = span->thread->state->mpi_ticks - (span->end - span->begin);
     const struct operation *operation = operation_of_call(span, span->site->last_operation);
@@ -425,6 +437,7 @@ void reach_start(struct thread *t)
     }
     state.is_on = 1;
     t->reach = reach;
+    t->gives_buffers = 1;
     t->ends_slowly = 1;
     stamps_are_plain = 0;
     reach_hooks = (struct reach_hooks){first_call, thread_ended,    taken_over,   enter_mpi,

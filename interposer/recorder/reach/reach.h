@@ -17,7 +17,7 @@ void reach_stop(struct thread *t);
 /* The process ends, in whatever state it is. */
 void reach_abandon(void);
 
-/* --- behind real calls that have succeeded, where t->reach is not NULL --- */
+/* --- behind real calls that have succeeded, of threads that give buffers: to be watched, or their memory to be recorded --- */
 
 /* A request was posted: its entry, or NULL when there was no room for it. */
 void reach_posted(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives);

@@ -6,6 +6,7 @@
 #include "../base/log.h"
 #include "../base/uncancelled.h"
 #include "path.h"
+#include "request_memory.h"
 #include "unwind.h"
 
 #include <dlfcn.h>
@@ -438,6 +439,7 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, struct py
     u->check_count = 0;
     uint32_t path = 0;
     cache->misses++;
+    request_memory_look(t); /* where nothing was posted from before, it may be of a GPU whose driver has just come */
     python_look();
     if (!python.all && python_is_on) /* since now */
         python = python_identity();

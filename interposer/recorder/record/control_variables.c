@@ -26,6 +26,7 @@ static const char *const sizes[] = {
     "btl_ofi_max_send_size"};
 static const char *const integers[] = {"btl_tcp_sndbuf", "btl_vader_max_inline_send", "btl_sm_max_inline_send"};
 static const char *const texts[] = {"btl", "pml", "mtl"};
+static const char *const flags[] = {"opal_built_with_cuda_support", "opal_cuda_support", "opal_built_with_rocm_support"};
 
 /* Where the value of a variable is; NULL: this process has none. */
 static const void *find(const char *name)
@@ -67,6 +68,10 @@ void control_variables_define(struct thread *t)
             continue;
         snprintf(text, sizeof text, "%d", *(const int *)value);
         define(t, integers[i], text);
+    }
+    for EACH(i, flags) {
+        if ((value = find(flags[i])))
+            define(t, flags[i], *(const _Bool *)value ? "true" : "false");
     }
     for EACH(i, texts) {
         if ((value = find(texts[i])))

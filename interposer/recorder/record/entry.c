@@ -8,6 +8,7 @@
 #include "cells.h"
 #include "meter.h"
 #include "request.h"
+#include "request_memory.h"
 #include "sample.h"
 #include "tally.h"
 
@@ -111,10 +112,12 @@ static struct thread *new_thread(void)
     t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
     t->reach = reach_hooks.first_call ? reach_hooks.first_call(t) : NULL;
     t->profile = profile_hooks.first_call ? profile_hooks.first_call(t) : NULL;
+    t->gives_buffers = t->reach != NULL;
     t->ends_slowly = t->meter || t->reach ? ENDS_WITH_MORE : 0;
     t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
     if (!t->callsites || !open_spool(t))
         return NULL;
+    request_memory_look(t);
     threads[thread_count] = t;
     __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
     return t;

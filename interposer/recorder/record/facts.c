@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #ifndef LAPSCOPE_VERSION
@@ -74,21 +75,45 @@ static void write_counted(struct thread *t)
     }
 }
 
-/* Its driver may have been loaded at any time until now. */
-static void write_accelerator(struct thread *t)
+static void write_recorded(struct thread *t, const char *key, const char *value)
 {
     char text[64];
-    const char *library = accelerator_library();
-    if (!library)
+    snprintf(text, sizeof text, "%s\trecorded", value);
+    spool_define_meta(&t->stream, key, text);
+}
+
+/* Whether MPI takes buffers in memory of accelerators, and of whose, as far as it says so: functions that MPIs have beside the
+ * standard, which tell how they were built and set up. They want MPI to be up, and are asked by a thread that has just called it. */
+static void write_device_buffers(struct thread *t)
+{
+    static const char *const names[][2] = {{"cuda", "MPIX_Query_cuda_support"}, {"rocm", "MPIX_Query_rocm_support"},
+                                           {"hip", "MPIX_Query_hip_support"}, {"ze", "MPIX_Query_ze_support"}};
+    char text[32] = "";
+    int is_known = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int (*query)(void) = (int (*)(void))mpi.lookup(names[i][1]);
+        if (query && query() > 0)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? "," : "", names[i][0]);
+        is_known |= query != NULL;
+    }
+    if (is_known)
+        write_recorded(t, "option.device_buffers", *text ? text : "none");
+}
+
+void facts_look(struct thread *t)
+{
+    static int is_written;
+    const char *library = __atomic_load_n(&is_written, __ATOMIC_RELAXED) ? NULL : accelerator_library();
+    if (!library || __atomic_exchange_n(&is_written, 1, __ATOMIC_RELAXED))
         return;
-    snprintf(text, sizeof text, "%s\trecorded", library);
-    spool_define_meta(&t->stream, "option.accelerator", text);
+    write_recorded(t, "option.accelerator", library);
+    write_device_buffers(t);
 }
 
 void facts_write_end(struct thread *t)
 {
     write_counted(t);
-    write_accelerator(t);
+    facts_look(t);
 }
 
 void facts_command(char *text, size_t bytes)

@@ -8,7 +8,10 @@
 /* Also says what is strange in the job. */
 void facts_write(struct thread *t, const struct job *job);
 
-/* At the end: what was counted outside of MPI, on all threads together, and the driver of an accelerator that is there. */
+/* Now and then: the driver of an accelerator, once it is there, and whether MPI takes buffers in its memory. */
+void facts_look(struct thread *t);
+
+/* At the end: what was counted outside of MPI, on all threads together; and looks once more. */
 void facts_write_end(struct thread *t);
 
 /* The program's command line, as it may be written down. */

@@ -5,9 +5,11 @@
 #include "../spool/codec.h"
 #include "cells.h"
 #include "comm.h"
+#include "facts.h"
 #include "meter.h"
 #include "operation.h"
 #include "processor.h"
+#include "request_memory.h"
 #include "sample.h"
 #include "tally.h"
 
@@ -65,6 +67,8 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
     const struct spool_file_header *header = spool_header();
     uint64_t pause = clock_ticks(10000000, header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
     processor_look(t, now);
+    facts_look(t);
+    request_memory_look(t);
     spool_refresh_clock();
     job_record_look(now);
     t->next_facts = now + (share > pause ? share : pause);

@@ -3,6 +3,7 @@
 #include "cells.h"
 #include "comm.h"
 #include "meter.h"
+#include "request_memory.h"
 #include "sample.h"
 #include "tally.h"
 
@@ -80,8 +81,8 @@ static uint64_t since(uint64_t moment, uint64_t begin)
 static unsigned char *put_extras(struct thread *t, unsigned char *at, const struct spool_live *live)
 {
     if (UNLIKELY(live->thread != t->number || live->injection_arm)) {
-        uint64_t foreign[] = {live->thread, live->injection_arm};
-        at = spool_put(at, SPOOL_FOREIGN, foreign, 2);
+        uint64_t foreign[] = {live->thread, live->injection_arm & SPOOL_LIVE_ARM, request_memory_of(live)};
+        at = spool_put(at, SPOOL_FOREIGN, foreign, 3);
     }
     if (UNLIKELY(t->meter != NULL) && live->thread == t->number)
         at = meter_put_request(t->meter, live, at);

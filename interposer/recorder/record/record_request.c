@@ -3,6 +3,7 @@
 #include "../base/arena.h"
 #include "comm.h"
 #include "meter.h"
+#include "request_memory.h"
 
 int64_t *outstanding;
 
@@ -134,6 +135,7 @@ struct spool_live *record_init(struct span *span, struct message *message, MPI_R
     live->flags = SPOOL_LIVE_PERSISTENT;
     live->definition = (uintptr_t)operation;
     live->partitions = 1;
+    live->memory = SPOOL_MEMORY_UNKNOWN;
     live->ready = 0;
     if (UNLIKELY(t->injector != NULL))
         thread_hooks.made(t->injector, live);
@@ -206,6 +208,8 @@ void record_start(struct thread *t, enum call call, struct caller caller, uint64
     fill_live(t, live, operation, caller.return_address, begin, end);
     if (UNLIKELY(operation->key.coarse))
         live->injection_arm |= SPOOL_LIVE_LEFT_OUT;
+    if (UNLIKELY(live->memory))
+        request_memory_set(live, live->memory);
 }
 
 void record_startall(struct thread *t, struct caller caller, uint64_t begin, uint64_t end, int count,

@@ -17,6 +17,7 @@ enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
 struct meter;
 struct injector;
 struct reach;
+struct memory_ranges;
 struct profile;
 struct span;
 struct operation;
@@ -59,6 +60,8 @@ struct thread {
     struct meter *meter;                   /* NULL: nothing but time is measured */
     struct injector *injector;             /* NULL: nothing is injected */
     struct reach *reach;                   /* NULL: no buffers are watched */
+    struct memory_ranges *memory_ranges;   /* NULL: no driver of an accelerator was seen in the process */
+    int gives_buffers;                     /* one of these two: wrappers give them the buffers of calls */
     struct profile *profile;               /* NULL: no samples are taken */
     struct cells *cells;                   /* sums of LAPSCOPE_RECORD=job, which has no others; NULL: tallies */
     int ends_slowly;                       /* the end of a request concerns more than its record: ENDS_WITH_ */

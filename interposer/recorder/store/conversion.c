@@ -149,15 +149,17 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
                               .last_incomplete_ns = -1,
                               .first_complete_ns = -1,
                               .injection_arm = c->has_foreign ? (int64_t)c->foreign[1] - 1 : -1};
+    uint64_t memory = c->has_foreign ? c->foreign[2] : SPOOL_MEMORY_UNKNOWN;
     if (c->has_extra)
         fill_extra(c, &row);
     c->has_extra = c->has_foreign = 0;
-    int is_bounded = row.unsuccessful_tests <= (int64_t)SPOOL_MOST && row.injection_arm <= 1;
+    int is_bounded = row.unsuccessful_tests <= (int64_t)SPOOL_MOST && row.injection_arm <= 1 && memory <= SPOOL_MEMORY_DEVICE;
     if (!c->has_call || !row.operation_id || !is_bounded || (poster != thread && !spool_has_thread(d, poster)))
         return 0;
     store_request(c->tables, &row);
-    c->result->requests++;
-    give_counters(c, store_request_counter, c->tables->base.request + (int64_t)c->result->requests);
+    int64_t id = c->tables->base.request + (int64_t)++c->result->requests;
+    store_request_memory(c->tables, id, (enum spool_data_memory)memory);
+    give_counters(c, store_request_counter, id);
     c->call.completed++;
     c->last[c->last_count] = (struct last_request){(unsigned)poster, post_begin, fields[0]};
     return 1;
@@ -375,16 +377,17 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
         .last_unsuccessful_test_ns = since_post_ns(c, live, tested, live->last_unsuccessful_test),
         .last_incomplete_ns = since_post_ns(c, live, tested && live->last_incomplete, live->last_incomplete),
         .first_complete_ns = since_post_ns(c, live, live->flags & SPOOL_LIVE_SEEN_COMPLETE, live->seen_complete),
-        .injection_arm = (live->injection_arm & ~SPOOL_LIVE_LEFT_OUT) - 1};
+        .injection_arm = (live->injection_arm & SPOOL_LIVE_ARM) - 1};
     if (!row.operation_id || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
         row.injection_arm > 1)
         return 0;
     store_request(c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);
     notice(c, row.post_begin_ns + row.last_unsuccessful_test_ns);
-    c->result->requests++;
+    int64_t id = c->tables->base.request + (int64_t)++c->result->requests;
     c->result->pending++;
-    open_waits_request(&c->waits, c->tables->base.request + (int64_t)c->result->requests, live);
+    store_request_memory(c->tables, id, (enum spool_data_memory)((live->injection_arm & SPOOL_LIVE_MEMORY) >> SPOOL_LIVE_MEMORY_SHIFT));
+    open_waits_request(&c->waits, id, live);
     return 1;
 }
 

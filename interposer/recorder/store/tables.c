@@ -56,6 +56,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_OPEN_WAIT] = INSERT(open_wait),
     [STORE_MARK] = INSERT(mark),
     [STORE_WATCH] = INSERT(watch),
+    [STORE_REQUEST_MEMORY] = INSERT(request_memory),
 };
 
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
@@ -335,6 +336,16 @@ int store_watch(struct store_tables *tables, const struct spool_definitions *def
 void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns)
 {
     store_integers(tables, STORE_STARVATION, (int64_t[]){tables->rank, begin_ns, end_ns, wait_ns}, 4, 4);
+}
+
+void store_request_memory(struct store_tables *tables, int64_t request, enum spool_data_memory memory)
+{
+    static const char *const words[] = {[SPOOL_MEMORY_HOST] = "host", [SPOOL_MEMORY_MANAGED] = "managed", [SPOOL_MEMORY_DEVICE] = "device"};
+    if (memory == SPOOL_MEMORY_UNKNOWN)
+        return;
+    store_integer(tables, STORE_REQUEST_MEMORY, COLUMN_REQUEST_MEMORY_REQUEST_ID, request);
+    store_words(tables, STORE_REQUEST_MEMORY, COLUMN_REQUEST_MEMORY_MEMORY, words[memory]);
+    store_run(tables, STORE_REQUEST_MEMORY);
 }
 
 void store_detail(struct store_tables *tables, int64_t slot, int64_t stage, int64_t begin_ns, int64_t end_ns, int is_cut)

@@ -17,7 +17,7 @@ enum store_statement {
     STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_TESTED,
     STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_COPIED_SENDS, STORE_INJECTOR, STORE_AUTOMATIC, STORE_INJECTION,
-    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_SAMPLER, STORE_SAMPLE, STORE_SAMPLE_POST, STORE_COUNTER_SUM, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_STATEMENTS
+    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_SAMPLER, STORE_SAMPLE, STORE_SAMPLE_POST, STORE_COUNTER_SUM, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_REQUEST_MEMORY, STORE_STATEMENTS
 };
 
 /* What the ranks that are in the database already have used of its ids. */
@@ -73,6 +73,8 @@ void store_request(struct store_tables *tables, const struct request_row *row);
 /* Values of counters, in the order of rows. */
 void store_call_counter(struct store_tables *tables, int64_t call, unsigned number, int64_t value);
 void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value);
+/* A row of request_memory. */
+void store_request_memory(struct store_tables *tables, int64_t request, enum spool_data_memory memory);
 /* A row of starvation. */
 void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns);
 

@@ -23,6 +23,7 @@ use lapscope_data::model::{Nanos, Rank, RankInfo};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_trace::gpu::exposed_is_upper_bound;
 use lapscope_trace::Trace;
 
 /// Advice on less than this fraction of the run time is left out.
@@ -241,6 +242,7 @@ impl Judge<'_> {
         let changed = most_of(&sums.change_ranks);
         let is_threaded = |&rank: &u32| self.trace.ranks[rank as usize].threads.count() > 1;
         let threaded = !waiting_ranks.is_empty() && waiting_ranks.iter().all(is_threaded);
+        let is_bound = |&rank: &u32| exposed_is_upper_bound(self.trace.ranks[rank as usize].info());
         let replay = self.setting.replayed.for_cure(cure).filter(|_| !sums.is_in_posts());
         let mut advice = Advice {
             cure,
@@ -259,6 +261,7 @@ impl Judge<'_> {
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
+            rests_on_upper_bound: waiting_ranks.iter().any(is_bound),
             threaded,
             // even work and waits are those of a rank, not of its threads
             replay: replay.filter(|_| !threaded || cure != Cure::PartnerLate),

@@ -97,6 +97,7 @@ mod tests {
             change_ranks: Vec::new(),
             everywhere: false,
             of_ranks: 2,
+            rests_on_upper_bound: false,
             threaded: false,
             replay,
             computes: None,

@@ -89,7 +89,8 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE option.rank = rank.rank AND name = 'cut_paths' AND source = 'conversion'), 0),
   run_ns, wait_ns, online, gone_ns,
   limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
-  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded')
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded'),
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded')
   FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
@@ -126,6 +127,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         gone: row.get(29)?,
         copied_sends: copied_sends(row)?,
         accelerator: row.get::<_, Option<Text>>(40)?.map(|text| text.0),
+        device_buffers: row.get::<_, Option<Text>>(41)?.map(|text| text.0),
     })
 }
 

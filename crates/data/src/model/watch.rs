@@ -1,41 +1,7 @@
 //! Rows about watched buffers: `watcher`, `watch_left_out`, `watch`. schema/README.md defines their times.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
-use serde::Serialize;
-
+use super::checked_words::checked_words;
 use super::{Bytes, Nanos, RankKey};
-
-/// Defines the words of a column of which the schema allows no others.
-macro_rules! checked_words {
-    ($($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* })*) => {
-        $(
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-        #[serde(rename_all = "lowercase")]
-        pub enum $name {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $name {
-            /// As the column has it.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $($name::$variant => $word,)*
-                }
-            }
-        }
-
-        impl FromSql for $name {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                match value.as_str()? {
-                    $($word => Ok($name::$variant),)*
-                    _ => Err(FromSqlError::InvalidType),
-                }
-            }
-        }
-        )*
-    };
-}
 
 checked_words! {
     /// Which half of a buffer's life was watched; `watch.side`.

@@ -48,6 +48,8 @@ pub struct FirstRun {
     pub smaller_bytes: Option<u64>,
     /// Ranks on this machine; `None`: they were elsewhere.
     pub crowd: Option<Crowd>,
+    /// A driver of an accelerator came into some rank: nobody is interrupted there.
+    pub has_gpu_driver: bool,
 }
 
 /// Ranks on this machine, and its processors.
@@ -113,6 +115,7 @@ impl FirstRun {
             copies: None,
             smaller_bytes: None,
             crowd: None,
+            has_gpu_driver: trace.ranks.iter().any(|rank| rank.info().accelerator.is_some()),
         };
         first.copies = copies(advice, min_bytes).filter(|it| !first.is_nothing(it.stake_ns));
         for half in requests(trace) {
@@ -230,6 +233,7 @@ mod tests {
             copies: None,
             smaller_bytes: None,
             crowd: None,
+            has_gpu_driver: false,
         }
     }
 

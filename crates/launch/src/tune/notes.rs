@@ -23,6 +23,10 @@ pub fn on_slots(slots: &Slots) -> Option<String> {
     })
 }
 
+/// The note on a mode that was asked for and not tried.
+pub const NO_TIMER: &str = "timer is not tried: the driver of a GPU is in the processes. An interrupt may come while it holds a lock, and \
+                            MPI calls it within a test. thread and calls interrupt nobody.";
+
 /// The note on a gain that may be one.
 pub fn on_unsure(tried: &[Trial]) -> Option<String> {
     let highest = choice::highest(tried.iter())?;
@@ -165,6 +169,7 @@ mod tests {
             copies: None,
             smaller_bytes: None,
             crowd: None,
+            has_gpu_driver: false,
         }
     }
 

@@ -27,6 +27,13 @@ impl Search {
         self.modes.insert(0, Mode::Sends);
     }
 
+    /// Not to try a mode, whatever was asked for; returns whether it was.
+    pub fn leave_out(&mut self, mode: Mode) -> bool {
+        let before = self.modes.len();
+        self.modes.retain(|&other| other != mode);
+        self.modes.len() < before
+    }
+
     /// Runs with injection that there will be at most, one with a policy among them.
     pub fn longest(&self) -> usize {
         (self.modes.len() + self.intervals.len()).min(self.most)

@@ -157,6 +157,9 @@ impl<'a, 's> Tuning<'a, 's> {
         }
         self.copied_bytes = copies.map_or(0, |copies| copies.bytes);
         if answer.hopeless.is_none() {
+            if known.first.has_gpu_driver && self.search.leave_out(Mode::Timer) {
+                answer.notes.push(notes::NO_TIMER.to_owned());
+            }
             answer.slots = Some(known.slots);
             self.slot_ms = known.slots.ms;
             while let Some(setting) =

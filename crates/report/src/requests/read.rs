@@ -8,8 +8,8 @@ use super::row::ListedRow;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Request, RequestRanking};
 use lapscope_data::db::{
-    has_counters, read_counters, scan_full_operations, scan_rows, Database, DbError,
-    FileDefinitions, FullOperation, OperationCache,
+    has_counters, has_request_memory, memory_of_request, read_counters, scan_full_operations,
+    scan_rows, Database, DbError, FileDefinitions, FullOperation, OperationCache,
 };
 use lapscope_data::model::{CallRow, Nanos, Rank, RankKey};
 use lapscope_data::places::{CallPathId, PlacesOfFile};
@@ -34,6 +34,8 @@ pub struct Requests<'a> {
     wanted: FxHashMap<i64, RankingFields>,
     /// Something was counted in this file.
     has_counters: bool,
+    /// It is known where the data of requests lay.
+    has_memory: bool,
 }
 
 impl<'a> Requests<'a> {
@@ -62,7 +64,17 @@ impl<'a> Requests<'a> {
             }
         })?;
         let has_counters = has_counters(database)?;
-        Ok(Requests { database, of_file, definitions, ranks, init_ends, wanted, has_counters })
+        let has_memory = has_request_memory(database)?;
+        Ok(Requests {
+            database,
+            of_file,
+            definitions,
+            ranks,
+            init_ends,
+            wanted,
+            has_counters,
+            has_memory,
+        })
     }
 
     fn counters_of(&self, request: i64) -> Result<Option<BTreeMap<String, i64>>, DbError> {
@@ -186,6 +198,10 @@ impl<'a> Requests<'a> {
             posted_tag: operation.posted_tag,
             posted_bytes: operation.posted_bytes,
             injection_arm: row.injection_arm,
+            memory: match self.has_memory {
+                true => memory_of_request(self.database, row.id)?,
+                false => None,
+            },
             counters: self.counters_of(row.id)?,
             site: None,
             completion_site: None,

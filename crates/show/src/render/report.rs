@@ -27,7 +27,7 @@ use lapscope_measure::alike::MOST_ROWS;
 use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
 use lapscope_measure::totals::Totals;
 use lapscope_measure::transfers::KindRow;
-use lapscope_report::report::Report;
+use lapscope_report::report::{Accelerator, Report};
 use lapscope_trace::problem::ProblemKind;
 
 pub(crate) use loops::sentences as loops_of_tests;
@@ -121,10 +121,24 @@ pub(crate) fn facts(report: &Report) -> String {
     };
     let length = report.stretch.as_ref().map_or(length, super::stretch::in_words);
     format!(
-        "{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
+        "{ranks}{spawned} {hosts} · {} (MPI {}){} · {length}",
         library_name(&head.mpi_library),
         head.mpi_standard,
+        accelerators(&head.accelerators),
     )
+}
+
+/// " · libcuda in 2 ranks, MPI takes buffers in device memory (cuda)" for each; nothing where there are none.
+fn accelerators(all: &[Accelerator]) -> String {
+    let one = |it: &Accelerator| {
+        let buffers = match it.device_buffers.as_deref() {
+            None => String::new(),
+            Some("none") => ", MPI takes no buffers in device memory".to_owned(),
+            Some(whose) => format!(", MPI takes buffers in device memory ({whose})"),
+        };
+        format!(" · {} in {} rank{}{buffers}", it.library, it.ranks, plural(it.ranks as u64))
+    };
+    all.iter().map(one).collect()
 }
 
 /// Worlds beside the first, each command once.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_data::model::Nanos;
+use lapscope_data::model::{MemoryKind, Nanos};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_report::requests::Request;
@@ -97,6 +97,9 @@ fn places(request: &Request) -> String {
     if let Some(received) = request.receive_bytes {
         let peer = request.receive_peer.map(|peer| format!(" from {peer}")).unwrap_or_default();
         text += &format!(", receives {}{peer}", bytes(received));
+    }
+    if let Some(memory) = request.memory.filter(|memory| *memory != MemoryKind::Host) {
+        text += &format!(", in {} memory", memory.word());
     }
     if let Some(call) = &request.completion_call {
         let place = request.completion_site.as_deref().unwrap_or_default();

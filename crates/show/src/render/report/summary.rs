@@ -167,8 +167,9 @@ fn share(part: Nanos, report: &Report) -> String {
 
 fn exposed(report: &Report) -> String {
     let (totals, summary) = (&report.totals, &report.summary);
+    let at_most = if summary.exposed_is_upper_bound { "At most " } else { "" };
     let mut text = format!(
-        "{} of the run time is communication inside MPI with no computation beside it ({} of {}, mean over ranks)",
+        "{at_most}{} of the run time is communication inside MPI with no computation beside it ({} of {}, mean over ranks)",
         percent(summary.exposed_share),
         report.mean().time(summary.exposed_ns),
         report.mean().time(totals.run_ns)
@@ -181,6 +182,9 @@ fn exposed(report: &Report) -> String {
         text += &format!(", most of it {in_sentence} ({})", share(*most, report));
     }
     text.push('.');
+    if summary.exposed_is_upper_bound {
+        text += " An upper bound: GPUs may have computed meanwhile, which is not recorded.";
+    }
     if let Some(why) = beyond_all(report.head.threaded_ranks) {
         text += &format!(" {why}");
     }

@@ -1,0 +1,25 @@
+/* A stand-in for CUDA's driver, which knows one range of addresses, and counts how often it is asked of an address. */
+#include "cuda_of_test.h"
+
+#include <stddef.h>
+
+struct cuda_of_test cuda_of_test;
+
+int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
+{
+    enum { MEMORY_TYPE = 2, IS_MANAGED = 8, RANGE_START = 11, RANGE_BYTES = 12, DEVICE = 2, INVALID_VALUE = 1 };
+    cuda_of_test.asked += attribute == MEMORY_TYPE;
+    if (address - cuda_of_test.begin >= cuda_of_test.bytes)
+        return INVALID_VALUE;
+    if (attribute == MEMORY_TYPE)
+        *(int *)data = DEVICE;
+    else if (attribute == IS_MANAGED)
+        *(int *)data = cuda_of_test.is_managed;
+    else if (attribute == RANGE_START)
+        *(unsigned long long *)data = cuda_of_test.begin;
+    else if (attribute == RANGE_BYTES)
+        *(size_t *)data = cuda_of_test.bytes;
+    else
+        return INVALID_VALUE;
+    return 0;
+}

@@ -1,0 +1,13 @@
+#ifndef LAPSCOPE_CUDA_OF_TEST_H
+#define LAPSCOPE_CUDA_OF_TEST_H
+
+#include <stdint.h>
+
+/* What the stand-in for CUDA's driver has: a symbol of that name, in its library. */
+struct cuda_of_test {
+    uintptr_t begin, bytes;
+    int is_managed;
+    unsigned asked;
+};
+
+#endif

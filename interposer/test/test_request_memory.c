@@ -1,0 +1,98 @@
+/* The memory of a request's data: whether a driver is asked, how seldom, and for how long what it said is believed. */
+#include "bring_up.h"
+#include "check.h"
+#include "cuda_of_test.h"
+
+#include "../recorder/base/accelerator.h"
+#include "../recorder/record/request_memory.h"
+
+#include <dlfcn.h>
+#include <time.h>
+
+static char device[1 << 16], host[1 << 16]; /* nobody touches either */
+static struct cuda_of_test *driver;
+
+static enum spool_data_memory posted(struct thread *t, const void *sends, const void *receives)
+{
+    struct spool_live live = {.injection_arm = 2};
+    request_memory_posted(t, &live, sends, receives);
+    CHECK_EQUAL(live.injection_arm & SPOOL_LIVE_ARM, 2);
+    return request_memory_of(&live);
+}
+
+static void test_without_a_driver(struct thread *t)
+{
+    request_memory_look(t);
+    CHECK(!t->gives_buffers);
+    CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_UNKNOWN);
+    CHECK(!accelerator_holds(host));
+}
+
+static void test_a_driver_comes(struct thread *t, const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW);
+    CHECK(library != NULL);
+    driver = dlsym(library, "cuda_of_test");
+    *driver = (struct cuda_of_test){.begin = (uintptr_t)device, .bytes = sizeof device};
+    request_memory_look(t);
+    CHECK(t->gives_buffers);
+    CHECK_TEXT(accelerator_library(), "libcuda");
+}
+
+static void test_kinds(struct thread *t)
+{
+    CHECK_EQUAL(posted(t, device, NULL), SPOOL_MEMORY_DEVICE);
+    CHECK_EQUAL(posted(t, NULL, host), SPOOL_MEMORY_HOST);
+    CHECK_EQUAL(posted(t, host, device + 8), SPOOL_MEMORY_DEVICE);
+    CHECK_EQUAL(posted(t, NULL, NULL), SPOOL_MEMORY_UNKNOWN);
+    struct spool_live made = {0};
+    request_memory_made(t, &made, device, NULL);
+    CHECK_EQUAL(made.memory, SPOOL_MEMORY_DEVICE);
+    CHECK_EQUAL(made.injection_arm, 0);
+}
+
+static void wait_ms(long ms)
+{
+    struct timespec time = {.tv_nsec = ms * 1000000};
+    while (nanosleep(&time, &time) != 0)
+        ;
+}
+
+/* One question for all of a range, unless that takes longer than what was said is believed. */
+static void test_a_range_is_asked_for_once(struct thread *t)
+{
+    unsigned least = ~0u;
+    for (int turn = 0; turn < 100 && least > 1; turn++) {
+        wait_ms(20);
+        unsigned before = driver->asked;
+        for (size_t at = 0; at < sizeof device; at += 64)
+            CHECK_EQUAL(posted(t, device + at, NULL), SPOOL_MEMORY_DEVICE);
+        least = driver->asked - before < least ? driver->asked - before : least;
+    }
+    CHECK_EQUAL(least, 1);
+}
+
+/* Memory is freed, and its addresses are another's: who touches it is told at once, and records are right 10 ms later. */
+static void test_what_changes_hands(struct thread *t)
+{
+    CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_HOST);
+    CHECK(!accelerator_holds(host));
+    *driver = (struct cuda_of_test){.begin = (uintptr_t)host, .bytes = sizeof host, .is_managed = 1};
+    CHECK(accelerator_holds(host) && !accelerator_holds(device));
+    wait_ms(20);
+    CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_MANAGED);
+    CHECK_EQUAL(posted(t, device, NULL), SPOOL_MEMORY_HOST);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK_EQUAL(argc, 2);
+    struct thread *t = bring_up();
+    test_without_a_driver(t);
+    test_a_driver_comes(t, argv[1]);
+    test_kinds(t);
+    test_a_range_is_asked_for_once(t);
+    test_what_changes_hands(t);
+    tear_down();
+    return check_summary();
+}

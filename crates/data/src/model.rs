@@ -281,6 +281,21 @@ pub struct RankInfo {
     pub spawned: i64,
     /// Library of an accelerator's driver in its process at MPI_Finalize.
     pub accelerator: Option<String>,
+    /// `None`: no plugin looked at its GPUs.
+    pub device_recorder: Option<DeviceRecorder>,
+}
+
+/// What recorded when the GPUs of a rank worked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceRecorder {
+    /// The vendor's library that was asked.
+    pub source: String,
+    /// Why it could not record; `None`: it did.
+    pub problem: Option<String>,
+    /// Pauses up to this are within rows.
+    pub resolution: Nanos,
+    /// Kernels and copies without a row.
+    pub lost: u64,
 }
 
 impl RankInfo {
@@ -288,6 +303,11 @@ impl RankInfo {
     /// The last thing recorded stands in for MPI_Finalize when it was never reached.
     pub fn run_time(&self) -> Nanos {
         Nanos((self.end - self.init_end).0.max(0))
+    }
+
+    /// Whether it is known when its GPUs worked.
+    pub fn has_device_time(&self) -> bool {
+        self.device_recorder.as_ref().is_some_and(|recorder| recorder.problem.is_none())
     }
 }
 

@@ -6,7 +6,7 @@
 #define LAYOUT(type, field, offset) \
     _Static_assert(offsetof(struct type, field) == (offset), "crates/data/src/state/layout.rs: " #type "." #field)
 
-_Static_assert(SPOOL_VERSION == 10 && SPOOL_HEADER_BYTES == 4096 && SPOOL_CHUNK_ALIGN == 65536 &&
+_Static_assert(SPOOL_VERSION == 11 && SPOOL_HEADER_BYTES == 4096 && SPOOL_CHUNK_ALIGN == 65536 &&
                    SPOOL_MOST_ENTRIES_BYTES == 1 << 20, "crates/data/src/state/layout.rs");
 _Static_assert(SPOOL_LAST_HOT == 26 && SPOOL_HOT_FIELDS == 5, "crates/data/src/state/layout.rs: record");
 _Static_assert(sizeof(struct spool_meta) == 6 && sizeof(struct spool_module) == 32 && sizeof(struct spool_path) == 7 &&

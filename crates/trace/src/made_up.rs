@@ -84,6 +84,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         processor: None,
         copied_sends: None,
         accelerator: None,
+        device_recorder: None,
         unknown_requests: 0,
         summarized: None,
         spawned: 0,

@@ -108,7 +108,8 @@ pub fn find_problems_of(
 
 /// What an accelerator computes meanwhile is not recorded.
 fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
-    let named = || ranks.iter().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
+    let blind = || ranks.iter().filter(|info| !info.has_device_time());
+    let named = || blind().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
     let (_, library) = named().next()?;
     let message = format!(
         "this program uses GPUs ({library} is in its processes), and what they compute is not recorded: time called exposed may be \

@@ -47,7 +47,7 @@ libraries() {
         -DCMAKE_C_STANDARD_LIBRARIES="$arithmetic" -DLAPSCOPE_LIB_DIR="$dist/lib" \
         -DSQLITE3_LIBRARY="$dist/deps/lib/libsqlite3.a" \
         -DLAPSCOPE_MPICC="$mpicc" >"$dist/cmake.log"
-    targets="lapscope lapscope-calibrate"
+    targets="lapscope lapscope-cuda lapscope-calibrate"
     for abi in $abis; do
         if ! grep -q "recorder for $abi " "$dist/cmake.log"; then
             say "no MPI of the ABI $abi: \`tests/mpis.sh compiler\` and Debian's libopenmpi-dev and libmpich-dev have them"

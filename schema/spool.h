@@ -65,7 +65,9 @@ struct spool_file_header {
     uint64_t cut_paths;               /* calls whose path is its innermost frame alone, as there were too many */
 };
 
-enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3, SPOOL_CHUNK_CELLS = 4 };
+enum spool_chunk_kind {
+    SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3, SPOOL_CHUNK_CELLS = 4, SPOOL_CHUNK_DEVICE = 5
+};
 
 #define SPOOL_MOST_ENTRIES_BYTES (1u << 20) /* a chunk that is no stream is not longer: all of it is read */
 
@@ -78,7 +80,8 @@ struct spool_chunk {                  /* 64 bytes, at the start of each chunk */
     uint64_t bytes;                   /* of the chunk, this header included */
     uint64_t used;                    /* STREAM: bytes of whole records behind this header */
     uint64_t base;                    /* STREAM: ticks from which the first CALL's begin is counted; CELLS: see there */
-    uint64_t has_state;               /* LIVE: 1 in a thread's first, which starts with struct spool_thread_state */
+    uint64_t has_state;               /* LIVE: 1 in a thread's first, which starts with struct spool_thread_state; DEVICE: 1 in the
+                                       * first, which starts with struct spool_device_state */
     uint64_t reserved[3];
 };
 
@@ -355,6 +358,20 @@ struct spool_sample {                  /* the same entry with SPOOL_TALLY_SAMPLE
     uint16_t post_calls_plus_1[SPOOL_SAMPLE_POSTS]; /* 0: no more */
 };
 
+/* --- DEVICE: chunk header, in the first struct spool_device_state, then entries; in use when work_plus_1 is not 0 ---
+ * Of the process, not of a thread. Rows of device_busy; the last of a device and work may still grow. */
+struct spool_device_state {            /* 128 bytes: the row of device_recorder; texts may be unterminated */
+    char source[32], problem[64];
+    uint64_t resolution_ns, lost;
+    uint64_t reserved[2];
+};
+
+struct spool_device_busy {             /* 32 bytes */
+    uint64_t begin, ticks, busy_ticks;
+    uint32_t device;
+    uint32_t work_plus_1;              /* enum lapscope_device_work */
+};
+
 #ifdef __cplusplus
 static_assert(sizeof(struct spool_chunk) == 64, "chunk header");
 #else
@@ -364,6 +381,7 @@ _Static_assert(sizeof(struct spool_live) == 128, "live entry");
 _Static_assert(sizeof(struct spool_thread_state) == 128, "thread state");
 _Static_assert(sizeof(struct spool_tally) == 64, "tally entry");
 _Static_assert(sizeof(struct spool_cell) == 128, "cell");
+_Static_assert(sizeof(struct spool_device_state) == 128 && sizeof(struct spool_device_busy) == 32, "device entries");
 _Static_assert(sizeof(struct spool_injection) == sizeof(struct spool_tally), "injection entry");
 _Static_assert(sizeof(struct spool_sample) == sizeof(struct spool_tally), "sample entry");
 #endif

@@ -16,7 +16,7 @@ WIDTH = 100
 # Rooms: each has a README that says what it is for, what it knows and what must stay true.
 ROOMS = (
     *("cli", "crates/*", "packaging", "python"),
-    *("interposer/calibrate", "interposer/generate", "interposer/preload", "interposer/recorder/*"),
+    *("interposer/calibrate", "interposer/generate", "interposer/gpu", "interposer/preload", "interposer/recorder/*"),
 )
 ROOM_WORDS = 300
 

@@ -15,7 +15,9 @@
 
 #include <signal.h>
 
-#define LAPSCOPE_HOST_VERSION 6u
+#define LAPSCOPE_HOST_VERSION 7u
+
+struct lapscope_devices;
 
 struct lapscope_host {
     unsigned version;           /* LAPSCOPE_HOST_VERSION */
@@ -28,6 +30,7 @@ struct lapscope_host {
     const char *began_in;       /* where the process was when it began; empty: not known */
     void (**exit_hook)(void);   /* called by _exit() and _Exit() */
     void (**mask_hook)(int how, const sigset_t *set); /* called by pthread_sigmask() and sigprocmask() before they change a mask */
+    struct lapscope_devices *devices; /* devices.h */
 };
 
 /* Exported by each recorder. Returns a wrapper for each function, or NULL: then nothing is recorded. */

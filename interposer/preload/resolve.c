@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "abi.h"
+#include "devices.h"
 #include "host.h"
 #include "next_dlsym.h"
 #include "resolve.h"
@@ -219,7 +220,7 @@ static void load_recorder(void)
         return;
     }
     static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, in_line, substitutes, lookup, mpi_path,
-                                             began_in, &lapscope_exit_hook, &lapscope_mask_hook};
+                                             began_in, &lapscope_exit_hook, &lapscope_mask_hook, &lapscope_devices};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
     wrappers = attach ? attach(&host) : NULL;
     if (!attach)

@@ -35,6 +35,11 @@ struct thread *bring_up(void)
     return t;
 }
 
+const char *bring_up_path(void)
+{
+    return path;
+}
+
 void tear_down(void)
 {
     unlink(path);

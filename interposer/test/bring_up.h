@@ -7,6 +7,8 @@
 
 /* The calling thread's record; a message and exit(2) when it cannot be had. */
 struct thread *bring_up(void);
+/* The spool. */
+const char *bring_up_path(void);
 /* Removes the files. */
 void tear_down(void);
 

@@ -106,6 +106,16 @@ static void fill_tally(struct spool_builder *b, chunk_at chunk, struct sample_en
         ends->tallies[i] = chunk + sizeof(struct spool_chunk) + (i + 1) * sizeof(struct spool_tally);
 }
 
+static void fill_devices(struct spool_builder *b, chunk_at chunk)
+{
+    build_chunk_head(b, chunk)->has_state = 1;
+    struct spool_device_state *state = (struct spool_device_state *)(void *)(b->data + chunk + sizeof(struct spool_chunk));
+    struct spool_device_busy *rows = (struct spool_device_busy *)(void *)(state + 1);
+    *state = (struct spool_device_state){.source = "libcupti.so.12", .resolution_ns = 20000, .lost = 3};
+    rows[0] = (struct spool_device_busy){.begin = 1500, .ticks = 100, .busy_ticks = 90, .device = 1, .work_plus_1 = 1};
+    rows[1] = (struct spool_device_busy){.begin = 1600, .ticks = 7, .busy_ticks = 7, .work_plus_1 = 3};
+}
+
 void build_sample(struct spool_builder *b, struct sample_ends *ends)
 {
     build_spool(b);
@@ -114,6 +124,7 @@ void build_sample(struct spool_builder *b, struct sample_ends *ends)
     chunk_at tally = build_chunk(b, SPOOL_CHUNK_TALLY, 0, CHUNK, 0);
     chunk_at second = build_chunk(b, SPOOL_CHUNK_STREAM, 1, CHUNK, 1000);
     chunk_at live1 = build_chunk(b, SPOOL_CHUNK_LIVE, 1, CHUNK, 0);
+    chunk_at devices = build_chunk(b, SPOOL_CHUNK_DEVICE, 0, CHUNK, 0);
     chunk_at third = build_chunk(b, SPOOL_CHUNK_STREAM, 0, CHUNK, 1000);
     define_in_first(b, first);
     define_in_second(b, second);
@@ -140,6 +151,7 @@ void build_sample(struct spool_builder *b, struct sample_ends *ends)
     ends->requests[2] = BUILD_HOT(b, second, SPOOL_REQUEST, 3, 650, 5, 0, 0);
     ends->calls[5] = BUILD_HOT(b, second, SPOOL_CALL, OP_SENDRECV, 10, 5, OP_SENDRECV_RECEIVE);
 
+    fill_devices(b, devices);
     fill_live(b, live0, ends);
     *build_state(b, live1) = (struct spool_thread_state){.thread = 1, .mpi_ticks = 100, .calls = 5};
     fill_tally(b, tally, ends);

@@ -39,19 +39,19 @@ static void test_records(void)
     struct sample_ends ends;
     build_sample(&b, &ends);
     CHECK_EQUAL(open_spool(&b, b.bytes), 0);
-    CHECK_EQUAL(file.part_count, 6);
+    CHECK_EQUAL(file.part_count, 7);
     CHECK_EQUAL(file.damaged, 0);
-    /* by thread, then in the order of writing: stream, live, tally and stream of thread 0; stream and live of thread 1
+    /* by thread, then in the order of writing: stream, live, tally, devices and stream of thread 0; stream and live of thread 1
      */
-    static const int kinds[] = {1, 2, 3, 1, 1, 2}, threads[] = {0, 0, 0, 0, 1, 1};
-    for (size_t i = 0; i < 6; i++)
+    static const int kinds[] = {1, 2, 3, 5, 1, 1, 2}, threads[] = {0, 0, 0, 0, 0, 1, 1};
+    for (size_t i = 0; i < 7; i++)
         CHECK(file.parts[i].kind == kinds[i] && file.parts[i].thread == threads[i]);
     CHECK_TEXT(records_of(&file.parts[0], 0), "7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 4 4 9 3 5 6 5 21(0,9) 21(4,28) 16(3,500) 17(3,51) "
                                               "21(0,-2) 21(4,0) 18(1,400) 18(2,350) 22(1450,1000) 20(30,10) 16(4,1000) ");
     CHECK_TEXT(records_of(&file.parts[0], 1), "7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 4 4 9 3 5 6 5 ");
-    CHECK_TEXT(records_of(&file.parts[3], 0), "4 5 5 26(40,2) 16(7,4000) 16(8,100) ");
-    CHECK_TEXT(records_of(&file.parts[4], 0), "7 2 2 5 6 6 5 5 5 16(3,700) 26(50,4) 26(60,1) 19(0,2) 18(3,650) 16(5,10) ");
-    CHECK_TEXT(records_of(&file.parts[4], 1), "7 2 2 5 6 6 5 5 5 ");
+    CHECK_TEXT(records_of(&file.parts[4], 0), "4 5 5 26(40,2) 16(7,4000) 16(8,100) ");
+    CHECK_TEXT(records_of(&file.parts[5], 0), "7 2 2 5 6 6 5 5 5 16(3,700) 26(50,4) 26(60,1) 19(0,2) 18(3,650) 16(5,10) ");
+    CHECK_TEXT(records_of(&file.parts[5], 1), "7 2 2 5 6 6 5 5 5 ");
     spool_file_close(&file);
     build_free(&b);
 }

@@ -40,6 +40,8 @@ static void check_sample_definitions(void)
                "1000|1700000000000000000|monotonic|10|5000|killed|1|2|0\n");
     CHECK_TEXT(rows("SELECT * FROM option"), "3|LAPSCOPE_MAX_MB|512|default\n");
     CHECK_TEXT(rows("SELECT * FROM starvation"), "3|450|1450|600\n");
+    CHECK_TEXT(rows("SELECT * FROM device_recorder"), "3|libcupti.so.12|NULL|20000|3\n");
+    CHECK_TEXT(rows("SELECT * FROM device_busy"), "3|1|kernel|500|600|90\n3|0|to_host|600|607|7\n");
     CHECK_TEXT(rows("SELECT * FROM mark ORDER BY begin_ns"), "3|1|40|1|solve\n3|2|50|2|NULL\n3|2|60|-1|solve\n");
     CHECK_TEXT(rows("SELECT * FROM environment"), "3|OMPI_MCA_btl|tcp,self\n");
     CHECK_TEXT(rows("SELECT * FROM cvar"), "3|btl_tcp_eager_limit|65536\n");

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [followed] [python] [tune] [live] [many_jobs]      default: all
+#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [gpu] [followed] [python] [tune] [live] [many_jobs]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -286,6 +286,14 @@ sample() {
     python3 tests/bench/sampled.py "$work" "$preload" ${TURNS:+"$TURNS"}
 }
 
+# what it costs to record when GPUs work, on a stand-in
+gpu() {
+    local mpi
+    cc -D_GNU_SOURCE -O2 -shared -fPIC -o "$work/libcuda.so.1" tests/apps/gpu_clockwork.c -ldl -pthread
+    for mpi in "${mpis[@]}"; do "mpicc.$mpi" -D_GNU_SOURCE -O2 -w -o "$work/gpu_work.$mpi" tests/apps/gpu_work.c -ldl -pthread; done
+    python3 tests/bench/gpu.py "$work" "$preload" ${TURNS:+"$TURNS"}
+}
+
 # advice to test, followed to its end in three programs
 followed() { python3 tests/bench/followed.py "$work/followed" "$lapscope" ${TURNS:+"$TURNS"}; }
 
@@ -334,6 +342,6 @@ many_jobs() {
     python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
 }
 
-for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample followed python tune live many_jobs}"; do
+for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample gpu followed python tune live many_jobs}"; do
     for one in $part; do "$one"; done
 done

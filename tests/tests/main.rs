@@ -25,6 +25,7 @@ mod files;
 mod fortran;
 mod gain;
 mod gpu;
+mod gpu_time;
 mod hang;
 mod hermetic;
 mod inject;

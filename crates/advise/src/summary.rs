@@ -19,8 +19,10 @@ const WORTH_EXPLAINING: f64 = 0.05;
 /// Times are sums over all ranks. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Inside MPI to communicate, whatever the call: nothing is computed meanwhile.
+    /// Inside MPI to communicate, whatever the call: nothing is computed meanwhile, on a GPU neither where that is recorded.
     pub exposed_ns: Nanos,
+    /// Time in such calls while a GPU of the rank computed; `None`: of no rank is it recorded when its GPUs worked.
+    pub overlapped_with_gpu_ns: Option<Nanos>,
     /// Exposed share of the run time.
     pub exposed_share: f64,
     /// Of both: on some rank a GPU may have computed meanwhile.
@@ -42,14 +44,21 @@ pub struct Summary {
     pub win_high_ns: Nanos,
 }
 
-/// Time inside MPI to communicate, whatever the call.
-pub fn exposed(totals: &Totals) -> Nanos {
-    totals.posting_ns
+/// Time inside MPI to communicate, whatever the call, but for what GPUs of the ranks computed in meanwhile.
+pub fn exposed(totals: &Totals, overlap: &Overlap) -> Nanos {
+    let communication = totals.posting_ns
         + totals.exposed_ns
         + totals.blocking_ns
         + totals.collective_ns
         + totals.rma_ns
-        + totals.unsuccessful_test_ns
+        + totals.unsuccessful_test_ns;
+    (communication - beside_gpus(overlap)).max(Nanos(0))
+}
+
+fn beside_gpus(overlap: &Overlap) -> Nanos {
+    overlap.totals.numbers.overlapped_with_gpu_ns
+        + overlap.blocking.totals.overlapped_with_gpu_ns
+        + overlap.polling.overlapped_with_gpu_ns
 }
 
 /// A cause of waiting, and its fraction of all waiting.
@@ -63,7 +72,7 @@ impl Summary {
     pub fn new(totals: &Totals, overlap: &Overlap, advice: &[Advice], run: &RunSums) -> Summary {
         let requests = &overlap.totals.numbers;
         let blocking = &overlap.blocking.totals;
-        let exposed_ns = exposed(totals);
+        let exposed_ns = exposed(totals, overlap);
         let first = first_to_do(advice);
         // requests that one call completes cost its time once
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
@@ -78,6 +87,7 @@ impl Summary {
         Summary {
             in_detail_share: run.is_summarized().then_some(in_detail_share),
             exposed_ns,
+            overlapped_with_gpu_ns: overlap.has_device_time.then(|| beside_gpus(overlap)),
             exposed_share: exposed_ns.share_of(totals.run_ns),
             exposed_is_upper_bound: run.ranks.iter().any(|it| exposed_is_upper_bound(&it.info)),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)

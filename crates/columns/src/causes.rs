@@ -36,6 +36,7 @@ fn exposure(parts: &[i64]) -> Exposure {
         no_local_progress: parts[2],
         transfer: parts[3],
         no_processor: parts[4],
+        beside_gpu: 0, // no cause
     }
 }
 

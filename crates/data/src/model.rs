@@ -286,6 +286,21 @@ pub struct RankInfo {
     pub accelerator: Option<String>,
     /// Whose device memory MPI takes buffers in, as it says itself: `cuda,rocm`, `none`. `None`: it was not asked, or cannot say.
     pub device_buffers: Option<String>,
+    /// `None`: no plugin looked at its GPUs.
+    pub device_recorder: Option<DeviceRecorder>,
+}
+
+/// What recorded when the GPUs of a rank worked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceRecorder {
+    /// The vendor's library that was asked.
+    pub source: String,
+    /// Why it could not record; `None`: it did.
+    pub problem: Option<String>,
+    /// Pauses up to this are within rows.
+    pub resolution: Nanos,
+    /// Kernels and copies without a row.
+    pub lost: u64,
 }
 
 impl RankInfo {
@@ -293,6 +308,11 @@ impl RankInfo {
     /// The last thing recorded stands in for MPI_Finalize when it was never reached.
     pub fn run_time(&self) -> Nanos {
         Nanos((self.end - self.init_end).0.max(0))
+    }
+
+    /// Whether it is known when its GPUs worked.
+    pub fn has_device_time(&self) -> bool {
+        self.device_recorder.as_ref().is_some_and(|recorder| recorder.problem.is_none())
     }
 }
 

@@ -10,6 +10,9 @@ use lapscope_data::text::shell;
 /// What LD_PRELOAD names.
 pub const PRELOAD: &str = "liblapscope.so";
 
+/// What CUDA_INJECTION64_PATH names.
+const CUDA_PLUGIN: &str = "liblapscope-cuda.so";
+
 /// The MPI ABIs that a recorder can exist for, as in `rank.mpi_abi`.
 pub const ABIS: [&str; 3] = ["openmpi", "mpich", "mpiabi"];
 
@@ -75,6 +78,17 @@ fn candidates(executable: &Path) -> Vec<PathBuf> {
 /// The recorder for `abi` that belongs to the preload library `preload`, if it was built.
 pub fn recorder(preload: &Path, abi: &str) -> Option<PathBuf> {
     let path = preload.with_file_name(format!("liblapscope-{abi}.so"));
+    path.is_file().then_some(path)
+}
+
+/// Whether it is ours, of any installation.
+pub fn is_cuda_plugin(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == CUDA_PLUGIN)
+}
+
+/// What records when GPUs work, if it was built with the preload library `preload`.
+pub fn cuda_plugin(preload: &Path) -> Option<PathBuf> {
+    let path = preload.with_file_name(CUDA_PLUGIN);
     path.is_file().then_some(path)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod alike;
 pub mod efficiency;
+pub mod gpu_efficiency;
 pub mod injection;
 pub mod left_over;
 pub mod loggps;

@@ -33,6 +33,7 @@ use self::sums::{BlockingNumbers, BlockingSums, OverlapNumbers, Sums};
 pub(crate) use self::walk::reference_time;
 use self::walk::Walk;
 use self::witness::Witness;
+use crate::gpu_efficiency::GpuUse;
 use crate::reference::{Description, Reference, ReferenceSource};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
 use lapscope_data::symbols::NameFrames;
@@ -56,6 +57,11 @@ pub struct Overlap {
     /// What to know of the numbers; nobody has said it yet.
     #[serde(skip)]
     pub notes: Vec<OverlapNote>,
+    /// Of some rank it is recorded when its GPUs worked.
+    #[serde(skip)]
+    pub has_device_time: bool,
+    #[serde(skip)]
+    pub gpus: GpuUse,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -216,6 +222,8 @@ impl Overlap {
             problems: Vec::new(),
             reference: ReferenceNotes { description: reference.describe(), notes: Vec::new() },
             notes,
+            has_device_time: trace.ranks.iter().any(|rank| rank.info().has_device_time()),
+            gpus: measured.gpus(),
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {

@@ -15,6 +15,7 @@ use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::efficiency::{Efficiency, Useful};
+use lapscope_measure::gpu_efficiency::GpuEfficiency;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::left_over::LeftOver;
 use lapscope_measure::overlap::loops::TestLoop;
@@ -31,7 +32,6 @@ use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeK
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
 use lapscope_predict::whatif::buffering::{BufferingFinding, ReliesOnBuffering};
-use lapscope_trace::gpu;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -52,6 +52,8 @@ pub struct Report {
     pub spread: Spread,
     /// By POP's definitions; `None`: it is not known of a rank what it computed.
     pub efficiency: Option<Efficiency>,
+    /// By TALP's definitions; `None`: no kernel was recorded.
+    pub gpu_efficiency: Option<GpuEfficiency>,
     pub insights: Vec<Insight>,
     /// Which ranks did alike, and which stand apart.
     pub alike: Alike,
@@ -236,7 +238,7 @@ impl Report {
         let mut size_classes = size_classes(run, totals.run_ns);
         add_to_sites(&mut sites, &detail.overlap);
         add_to_sizes(&mut size_classes, &detail.overlap);
-        let exposed_ns = exposed(&totals);
+        let exposed_ns = exposed(&totals, &detail.overlap);
         for advice in &mut detail.advice {
             // requests that one call completes cost its time once
             advice.time_high_ns = advice.time_high_ns.min(exposed_ns).max(advice.time_ns);
@@ -249,6 +251,7 @@ impl Report {
             head: head(run),
             problems,
             summary: Summary::new(&totals, &detail.overlap, &detail.advice, run),
+            gpu_efficiency: GpuEfficiency::new(&detail.overlap.gpus),
             insights: find_insights(run, &totals, &ranks),
             totals,
             spread,
@@ -361,7 +364,7 @@ fn accelerators(infos: &[&RankInfo]) -> Vec<Accelerator> {
         library: library.to_owned(),
         device_buffers: buffers.map(str::to_owned),
         ranks: infos.len(),
-        recorded_ranks: infos.iter().filter(|info| gpu::time_is_recorded(info)).count(),
+        recorded_ranks: infos.iter().filter(|info| info.has_device_time()).count(),
     };
     all.into_iter().map(one).collect()
 }

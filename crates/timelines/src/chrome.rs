@@ -137,6 +137,8 @@ impl<W: Write> Writer for Chrome<W> {
                 }
                 EventKind::RegionBegins(region) => self.region(rank, region, &at, "b"),
                 EventKind::RegionEnds(region) => self.region(rank, region, &at, "e"),
+                EventKind::DeviceBegins(span) => self.device(rank, span, &at, "b"),
+                EventKind::DeviceEnds(span) => self.device(rank, span, &at, "e"),
             }
             if self.text.len() > PIECE {
                 self.spill()?;
@@ -247,6 +249,22 @@ impl<W: Write> Chrome<W> {
                 text,
                 format_args!(
                     r#""ph":"{phase}","cat":"region","name":{name},"id":"{id:#x}",{head},"ts":{at}"#
+                ),
+            );
+        });
+    }
+
+    /// The begin or end of a GPU's work.
+    fn device(&mut self, rank: &RankEvents<'_>, index: u32, at: &Micros, phase: &str) {
+        let lane = &rank.rank().devices.lanes[rank.device_spans[index as usize].lane as usize];
+        let name = format!("GPU {}: {}", lane.device, lane.work.in_words());
+        let head = self.heads[rank.place].clone();
+        let id = ((rank.place as u64 + 1) << 32) | u64::from(index);
+        self.event(|text| {
+            put(
+                text,
+                format_args!(
+                    r#""ph":"{phase}","cat":"gpu","name":"{name}","id":"{id:#x}",{head},"ts":{at}"#
                 ),
             );
         });

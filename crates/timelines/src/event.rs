@@ -9,6 +9,9 @@ pub enum EventKind {
     Ended(u32),
     RegionBegins(u32),
     RegionEnds(u32),
+    /// A GPU works.
+    DeviceBegins(u32),
+    DeviceEnds(u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod write;
 
 pub use definitions::Definitions;
 pub use event::{Event, EventKind};
-pub use rank::{Lifetime, RankEvents, Visit};
+pub use rank::{DeviceSpan, Lifetime, RankEvents, Visit};
 pub use regions::Region;
 pub use shown::ShownWindows;
 pub use write::{write, WriteProgress, Writer, Written};

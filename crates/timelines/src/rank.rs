@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use lapscope_data::model::Transfers;
-use lapscope_trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
+use lapscope_trace::{BusySpan, Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
 
 use crate::event::{Event, EventKind};
 use crate::lanes::FreeLines;
@@ -47,6 +47,14 @@ pub struct Lifetime {
     pub is_pending: bool,
 }
 
+/// A stretch in which a GPU worked.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceSpan {
+    /// Index into the lanes of [`lapscope_trace::DeviceTime`].
+    pub lane: u32,
+    pub span: BusySpan,
+}
+
 /// A rank's part of the timeline.
 #[derive(Debug)]
 pub struct RankEvents<'a> {
@@ -59,6 +67,7 @@ pub struct RankEvents<'a> {
     pub lifetimes: Vec<Lifetime>,
     /// What the program marked.
     pub regions: Vec<Region>,
+    pub device_spans: Vec<DeviceSpan>,
     /// In order of time. Of one thread, and of the requests of one lane, what began last ends first.
     pub events: Vec<Event>,
     /// How many lines its requests take.
@@ -107,10 +116,23 @@ impl<'a> RankEvents<'a> {
         for thread in 0..rank.threads.count() as u16 {
             nest(&mut visits, thread, &mut events);
         }
+        let device_spans = device_spans(rank, shown, place, &mut events);
         let mut lifetimes = lifetimes(rank, shown, place);
         let lanes = live(&mut lifetimes, &mut events);
         events.sort_by_key(|event| event.at); // stretches in order are found and merged, and stay in theirs
-        RankEvents { trace, shown, place, visits, lifetimes, regions, events, lanes, began, ended }
+        RankEvents {
+            trace,
+            shown,
+            place,
+            visits,
+            lifetimes,
+            regions,
+            device_spans,
+            events,
+            lanes,
+            began,
+            ended,
+        }
     }
 
     pub fn rank(&self) -> &'a RankTrace {
@@ -280,6 +302,25 @@ fn nest(visits: &mut [Visit], thread: u16, events: &mut Vec<Event>) {
     for (end, inner) in open.into_iter().rev() {
         events.push(Event { at: end, what: EventKind::Leave(inner) });
     }
+}
+
+/// One lane after the other; those of a lane are disjoint.
+fn device_spans(
+    rank: &RankTrace,
+    shown: &ShownWindows,
+    place: usize,
+    events: &mut Vec<Event>,
+) -> Vec<DeviceSpan> {
+    let mut all = Vec::new();
+    for (lane, of_lane) in (0..).zip(&rank.devices.lanes) {
+        for &span in of_lane.spans.iter().filter(|it| shown.touches(place, it.begin, it.end)) {
+            let index = all.len() as u32;
+            events.push(Event { at: span.begin, what: EventKind::DeviceBegins(index) });
+            events.push(Event { at: span.end, what: EventKind::DeviceEnds(index) });
+            all.push(DeviceSpan { lane, span });
+        }
+    }
+    all
 }
 
 fn lifetimes(rank: &RankTrace, shown: &ShownWindows, place: usize) -> Vec<Lifetime> {

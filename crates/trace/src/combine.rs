@@ -11,7 +11,7 @@ use super::operation::{Direction, Operation, RequestEnd};
 use super::roster::{CommKey, Member, Roster};
 use super::rows::FileOperation;
 use super::rows::RankRows;
-use super::{RankTrace, Starvation, Trace};
+use super::{DeviceTime, RankTrace, Starvation, Trace};
 use crate::stats::upper_median;
 use lapscope_data::model::{CallName, Ended, Kind, Mode, Rank};
 use lapscope_data::places::{Interner, Places};
@@ -110,6 +110,7 @@ impl<'a> Combiner<'a> {
         rank.vain_probes = rows.vain_probes;
         rank.presence = rows.presence;
         rank.starvation = Starvation::new(rows.starved);
+        rank.devices = DeviceTime::new(rows.device_busy);
         rank.left_out = left_out;
         rank.detail = rows.detail;
         rank.made = rows.made;
@@ -254,6 +255,7 @@ impl RankTrace {
         }
         self.presence.map(&correct);
         self.starvation.map(&correct);
+        self.devices.map(&correct);
         self.init_end = correct(self.init_end);
         self.end = correct(self.end);
     }

@@ -94,6 +94,7 @@ impl FileTrace {
         }
         file.read_communicators(connection)?;
         file.read_starvation(connection)?;
+        file.read_device_busy(connection)?;
         file.read_detail(connection)?;
         for (slot, marks) in read_marks(connection, |rank| file.wanted_slot(rank))? {
             file.ranks[slot].marks = marks;
@@ -220,6 +221,17 @@ impl FileTrace {
         for (rank, detail) in query::details(connection)? {
             if let Some(&slot) = slots.get(&rank) {
                 self.ranks[slot as usize].detail.push(detail);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_device_busy(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        for (rank, row) in query::device_busy(connection)? {
+            let slot = slots.get(&rank).map(|&slot| slot as usize);
+            if let Some(slot) = slot.filter(|&slot| self.is_wanted(slot)) {
+                self.ranks[slot].device_busy.push(row);
             }
         }
         Ok(())

@@ -2,13 +2,8 @@
 
 use lapscope_data::model::RankInfo;
 
-/// Whether the intervals in which the rank's GPUs were busy are recorded.
-pub fn time_is_recorded(_: &RankInfo) -> bool {
-    false
-}
-
 /// Whether the rank's GPUs may have computed while it was in MPI, and nobody knows: then its exposed time is no more than what is
 /// called so, and all that rests on it likewise.
 pub fn exposed_is_upper_bound(rank: &RankInfo) -> bool {
-    rank.accelerator.is_some() && !time_is_recorded(rank)
+    rank.accelerator.is_some() && !rank.has_device_time()
 }

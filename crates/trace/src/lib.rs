@@ -10,6 +10,7 @@ pub mod clock;
 pub mod collective;
 mod combine;
 mod detail;
+pub mod device_time;
 pub mod endpoint;
 mod file;
 pub mod gpu;
@@ -60,6 +61,7 @@ pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, CollectiveMembers};
 pub use detail::Detail;
+pub use device_time::{BusySpan, DeviceLane, DeviceTime, DeviceWork};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Depth;
 pub use left_out::LeftOut;
@@ -146,6 +148,8 @@ pub struct RankTrace {
     pub vain_probes: Vec<VainProbes>,
     pub presence: Presence,
     pub starvation: Starvation,
+    /// Without lanes also where it was not recorded: [`RankInfo::has_device_time`].
+    pub devices: DeviceTime,
     /// Messages and collectives that were only summed up.
     pub left_out: Vec<LeftOut>,
     /// When rows were recorded; empty: all the time.

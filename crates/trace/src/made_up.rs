@@ -85,6 +85,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         copied_sends: None,
         accelerator: None,
         device_buffers: None,
+        device_recorder: None,
         unknown_requests: 0,
         summarized: None,
         spawned: 0,

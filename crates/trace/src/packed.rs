@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
+use super::device_time::DeviceRow;
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::Communicators;
 use super::handles::MadeHandles;
@@ -21,6 +22,7 @@ struct Small {
     communicators: Communicators,
     operations: Vec<FileOperation>,
     starved: Vec<Starved>,
+    device_busy: Vec<DeviceRow>,
     observations: Vec<Observation>,
     message_waits: Vec<MessageWait>,
     vain_probes: Vec<VainProbes>,
@@ -51,6 +53,7 @@ pub(super) fn write(
         communicators: communicators.clone(),
         operations: rows.operations.clone(),
         starved: rows.starved.clone(),
+        device_busy: rows.device_busy.clone(),
         observations: rows.observations.clone(),
         message_waits: rows.message_waits.clone(),
         vain_probes: rows.vain_probes.clone(),
@@ -129,6 +132,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
         marks: small.marks,
         made: small.made,
         starved: small.starved,
+        device_busy: small.device_busy,
         endpoints,
         calls,
         presence: Presence::of_intervals(intervals),
@@ -184,7 +188,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::endpoint::NONE;
-    use crate::Mark;
+    use crate::{BusySpan, DeviceWork, Mark};
     use lapscope_data::places::SiteId;
 
     #[test]
@@ -207,6 +211,7 @@ mod tests {
             observations: vec![Observation { last_incomplete: Some(4), ..Observation::default() }],
             presence: Presence::new(vec![(10, 20), (30_000, 40_000)]),
             starved: vec![Starved { begin: 1, end: 2, wait: 1 }],
+            device_busy: vec![(3, DeviceWork::Kernel, BusySpan { begin: 4, end: 6, busy: 1 })],
             vain_probes: vec![VainProbes { site: SiteId::default(), count: 4, ns: 5 }],
             marks: RankMarks {
                 marks: vec![Mark { at: 8, level: 1, name: Some(0) }],
@@ -220,12 +225,13 @@ mod tests {
         let (_, read) = read(&mut &bytes[..]).unwrap();
         let shown = |rows: &RankRows| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 rows.endpoints,
                 rows.calls,
                 rows.observations,
                 rows.presence.intervals(),
                 rows.starved,
+                rows.device_busy,
                 rows.vain_probes,
                 rows.left_out,
                 rows.marks

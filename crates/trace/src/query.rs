@@ -17,7 +17,7 @@ pub(crate) use operations::{
     collectives, left_out, operation_sites, operations, peers, request_sites, OperationSite,
 };
 pub use operations::{posts, split_collectives, CollectiveTimes, PostRow, PostSelection};
-pub(crate) use ranks::{details, epochs, marks, starved};
+pub(crate) use ranks::{details, device_busy, epochs, marks, starved};
 pub(crate) use tallies::vain_probes;
 pub(crate) use watches::watched_words;
 

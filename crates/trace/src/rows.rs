@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::device_time::DeviceRow;
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::handles::MadeHandles;
 use super::marks::RankMarks;
@@ -54,6 +55,7 @@ pub(super) struct RankRows {
     pub posts: Vec<(i64, i64)>,
     pub presence: Presence,
     pub starved: Vec<Starved>,
+    pub device_busy: Vec<DeviceRow>,
     pub left_out: Vec<LeftOut>,
     pub detail: Vec<Detail>,
     pub marks: RankMarks,

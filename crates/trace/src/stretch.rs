@@ -72,6 +72,14 @@ impl Stretch {
 }
 
 impl Trace {
+    /// From when to when what a rank does counts, on the run's clock.
+    pub fn own_span(&self, place: usize) -> (i64, i64) {
+        let rank = &self.ranks[place];
+        let stretch = self.stretch.as_ref().and_then(|stretch| stretch.ranks.get(place));
+        let &(begin, end) = stretch.unwrap_or(&(rank.init_end, rank.end));
+        (begin.max(rank.init_end), end.min(rank.end).max(begin.max(rank.init_end)))
+    }
+
     /// The part of a rank's run that counts, MPI_Init to MPI_Finalize.
     pub fn run_time(&self, place: usize) -> Nanos {
         let rank = &self.ranks[place];

@@ -94,7 +94,7 @@ struct spool_clock_pair clock_pretend(struct clock_shift shift, struct spool_clo
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-struct spool_clock_pair clock_pair(void)
+struct spool_clock_pair clock_true_pair(void)
 {
     struct spool_clock_pair best = {0, 0};
     uint64_t narrowest = UINT64_MAX;
@@ -107,6 +107,12 @@ struct spool_clock_pair clock_pair(void)
             best = (struct spool_clock_pair){clock_is_tsc ? before + narrowest / 2 : ns, (int64_t)ns};
         }
     }
-    best.monotonic_ns = shifted(best.monotonic_ns);
     return best;
+}
+
+struct spool_clock_pair clock_pair(void)
+{
+    struct spool_clock_pair pair = clock_true_pair();
+    pair.monotonic_ns = shifted(pair.monotonic_ns);
+    return pair;
 }

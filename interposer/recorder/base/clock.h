@@ -84,7 +84,8 @@ int clock_shift_of(const char *text, int rank, struct clock_shift *shift);
  */
 struct spool_clock_pair clock_pretend(struct clock_shift shift, struct spool_clock_pair start);
 
-/* The same instant on both clocks, to some tens of nanoseconds. */
+/* The same instant on both clocks, to some tens of nanoseconds; the second as the kernel tells it, whatever is pretended. */
 struct spool_clock_pair clock_pair(void);
+struct spool_clock_pair clock_true_pair(void);
 
 #endif

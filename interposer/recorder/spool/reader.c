@@ -324,6 +324,16 @@ const struct spool_tally *spool_tally_entries(const struct spool_part *part, siz
     return (const struct spool_tally *)(const void *)part->data;
 }
 
+const struct spool_device_busy *spool_device_entries(const struct spool_part *part, size_t *count,
+                                                     const struct spool_device_state **state)
+{
+    const struct spool_device_state *first = (const struct spool_device_state *)(const void *)part->data;
+    size_t skipped = part->has_state ? sizeof *first : 0;
+    *state = part->has_state && part->bytes >= sizeof *first ? first : NULL;
+    *count = part->bytes > skipped ? (part->bytes - skipped) / sizeof(struct spool_device_busy) : 0;
+    return (const struct spool_device_busy *)(const void *)(part->data + skipped);
+}
+
 int spool_inspect(const char *path, struct spool_info *info, char *error, size_t error_bytes)
 {
     struct spool_file file;

@@ -73,6 +73,9 @@ int spool_next_definition(struct spool_cursor *cursor, struct spool_view *view);
 const struct spool_live *spool_live_entries(const struct spool_part *part, size_t *count,
                                             const struct spool_thread_state **state);
 const struct spool_tally *spool_tally_entries(const struct spool_part *part, size_t *count);
+/* Entries of a DEVICE chunk; `state` is NULL but in the first of them. */
+const struct spool_device_busy *spool_device_entries(const struct spool_part *part, size_t *count,
+                                                     const struct spool_device_state **state);
 
 /* What a spool's header says, for deciding what to do with it. */
 struct spool_info {

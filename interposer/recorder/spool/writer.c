@@ -241,6 +241,11 @@ struct spool_chunk *spool_new_state_chunk(unsigned thread, uint64_t bytes)
         (struct spool_chunk){.kind = SPOOL_CHUNK_LIVE, .thread = (uint16_t)thread, .bytes = bytes, .has_state = 1}, 1);
 }
 
+struct spool_chunk *spool_new_device_chunk(uint64_t bytes)
+{
+    return new_chunk((struct spool_chunk){.kind = SPOOL_CHUNK_DEVICE, .bytes = bytes, .has_state = 1}, 0);
+}
+
 void spool_finish(enum spool_end end)
 {
     spool.clock_refreshed = 0; /* the last pair is the one that matters most */

@@ -43,6 +43,9 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
 /* The same for a thread's first LIVE chunk. */
 struct spool_chunk *spool_new_state_chunk(unsigned thread, uint64_t bytes);
 
+/* The same for the first DEVICE chunk. */
+struct spool_chunk *spool_new_device_chunk(uint64_t bytes);
+
 /* Told of the size of the spool whenever it has grown, and with UINT64_MAX when LAPSCOPE_MAX_MB leaves no room; NULL: nobody. */
 extern void (*spool_grown)(uint64_t bytes);
 

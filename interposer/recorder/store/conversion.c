@@ -419,6 +419,31 @@ static void take_tally(struct conversion *c, const struct spool_part *part)
             spool_file_damaged(c->file, &tally[i]);
 }
 
+/* Returns 0 where no device can have worked so. */
+static int take_device_busy(struct conversion *c, const struct spool_device_busy *row)
+{
+    const struct spool_definitions *d = &c->definitions;
+    int64_t begin = spool_moment_ns(d, row->begin), end = later_ns(c, begin, row->ticks), busy = spool_ns(d, row->busy_ticks);
+    if (row->work_plus_1 > STORE_DEVICE_WORKS || row->device > INT32_MAX || row->busy_ticks > row->ticks)
+        return 0;
+    store_device_busy(c->tables, row->device, row->work_plus_1 - 1, begin, end, busy < end - begin ? busy : end - begin);
+    return 1;
+}
+
+static void take_devices(struct conversion *c, const struct spool_part *part)
+{
+    const struct spool_device_state *state;
+    size_t count;
+    const struct spool_device_busy *rows = spool_device_entries(part, &count, &state);
+    if (state && state->resolution_ns <= (uint64_t)SPOOL_LONGEST_NS && state->lost <= SPOOL_MOST)
+        store_device_recorder(c->tables, state);
+    else if (state)
+        spool_file_damaged(c->file, state);
+    for (size_t i = 0; i < count && rows[i].work_plus_1 && !c->tables->failed; i++)
+        if (!take_device_busy(c, &rows[i]))
+            spool_file_damaged(c->file, &rows[i]);
+}
+
 static void take_rest(struct conversion *c)
 {
     for (size_t i = 0; i < c->file->part_count; i++)
@@ -429,6 +454,8 @@ static void take_rest(struct conversion *c)
             take_live(c, &c->file->parts[i]);
         else if (c->file->parts[i].kind == SPOOL_CHUNK_TALLY)
             take_tally(c, &c->file->parts[i]);
+        else if (c->file->parts[i].kind == SPOOL_CHUNK_DEVICE)
+            take_devices(c, &c->file->parts[i]);
     }
 }
 

@@ -57,6 +57,8 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_MARK] = INSERT(mark),
     [STORE_WATCH] = INSERT(watch),
     [STORE_REQUEST_MEMORY] = INSERT(request_memory),
+    [STORE_DEVICE_RECORDER] = REPLACE(device_recorder),
+    [STORE_DEVICE_BUSY] = INSERT(device_busy),
 };
 
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
@@ -346,6 +348,30 @@ void store_request_memory(struct store_tables *tables, int64_t request, enum spo
     store_integer(tables, STORE_REQUEST_MEMORY, COLUMN_REQUEST_MEMORY_REQUEST_ID, request);
     store_words(tables, STORE_REQUEST_MEMORY, COLUMN_REQUEST_MEMORY_MEMORY, words[memory]);
     store_run(tables, STORE_REQUEST_MEMORY);
+}
+
+void store_device_recorder(struct store_tables *tables, const struct spool_device_state *state)
+{
+    store_integer(tables, STORE_DEVICE_RECORDER, COLUMN_DEVICE_RECORDER_RANK, tables->rank);
+    store_text(tables, STORE_DEVICE_RECORDER, COLUMN_DEVICE_RECORDER_SOURCE, state->source, strnlen(state->source, sizeof state->source));
+    if (*state->problem)
+        store_text(tables, STORE_DEVICE_RECORDER, COLUMN_DEVICE_RECORDER_PROBLEM, state->problem,
+                   strnlen(state->problem, sizeof state->problem));
+    store_integer(tables, STORE_DEVICE_RECORDER, COLUMN_DEVICE_RECORDER_RESOLUTION_NS, (int64_t)state->resolution_ns);
+    store_integer(tables, STORE_DEVICE_RECORDER, COLUMN_DEVICE_RECORDER_LOST, (int64_t)state->lost);
+    store_run(tables, STORE_DEVICE_RECORDER);
+}
+
+void store_device_busy(struct store_tables *tables, int64_t device, unsigned work, int64_t begin_ns, int64_t end_ns, int64_t busy_ns)
+{
+    static const char *const works[STORE_DEVICE_WORKS] = {"kernel", "to_device", "to_host", "other"};
+    store_integer(tables, STORE_DEVICE_BUSY, COLUMN_DEVICE_BUSY_RANK, tables->rank);
+    store_integer(tables, STORE_DEVICE_BUSY, COLUMN_DEVICE_BUSY_DEVICE, device);
+    store_words(tables, STORE_DEVICE_BUSY, COLUMN_DEVICE_BUSY_WORK, works[work]);
+    store_integer(tables, STORE_DEVICE_BUSY, COLUMN_DEVICE_BUSY_BEGIN_NS, begin_ns);
+    store_integer(tables, STORE_DEVICE_BUSY, COLUMN_DEVICE_BUSY_END_NS, end_ns);
+    store_integer(tables, STORE_DEVICE_BUSY, COLUMN_DEVICE_BUSY_BUSY_NS, busy_ns);
+    store_run(tables, STORE_DEVICE_BUSY);
 }
 
 void store_detail(struct store_tables *tables, int64_t slot, int64_t stage, int64_t begin_ns, int64_t end_ns, int is_cut)

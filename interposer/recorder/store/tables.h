@@ -17,7 +17,8 @@ enum store_statement {
     STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_TESTED,
     STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_COPIED_SENDS, STORE_INJECTOR, STORE_AUTOMATIC, STORE_INJECTION,
-    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_SAMPLER, STORE_SAMPLE, STORE_SAMPLE_POST, STORE_COUNTER_SUM, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_REQUEST_MEMORY, STORE_STATEMENTS
+    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_SAMPLER, STORE_SAMPLE, STORE_SAMPLE_POST, STORE_COUNTER_SUM, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_REQUEST_MEMORY, STORE_DEVICE_RECORDER, STORE_DEVICE_BUSY,
+    STORE_STATEMENTS
 };
 
 /* What the ranks that are in the database already have used of its ids. */
@@ -77,6 +78,11 @@ void store_request_counter(struct store_tables *tables, int64_t request, unsigne
 void store_request_memory(struct store_tables *tables, int64_t request, enum spool_data_memory memory);
 /* A row of starvation. */
 void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns);
+
+/* Rows of device_recorder and device_busy; `work` is a number of enum lapscope_device_work, below STORE_DEVICE_WORKS. */
+enum { STORE_DEVICE_WORKS = 4 };
+void store_device_recorder(struct store_tables *tables, const struct spool_device_state *state);
+void store_device_busy(struct store_tables *tables, int64_t device, unsigned work, int64_t begin_ns, int64_t end_ns, int64_t busy_ns);
 
 /* Rows of detail and left_out. */
 void store_detail(struct store_tables *tables, int64_t slot, int64_t stage, int64_t begin_ns, int64_t end_ns, int is_cut);

@@ -6,6 +6,7 @@
 #include "../inject/inject.h"
 #include "../profile/sampler.h"
 #include "../record/callsite.h"
+#include "../record/device.h"
 #include "recorder.h"
 #include "substitutes.h"
 
@@ -34,6 +35,7 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
         return NULL;
     }
     process_began_in(host->began_in);
+    device_meet(host->devices);
     config_load(speak);
     const char *missing = mpi_api_load(host);
     if (missing) {

@@ -4,6 +4,7 @@
 #include "../base/own_stack.h"
 #include "../inject/inject.h"
 #include "../profile/profile.h"
+#include "../record/device.h"
 #include "../record/facts.h"
 #include "../record/meter.h"
 #include "../record/processor.h"
@@ -407,6 +408,7 @@ static void end_finalize(struct span *span, struct thread *t)
     span_stamp(span);
     record_call(span, NULL, NULL);
     sends_record(t);
+    device_flush();
     facts_write_end(t);
     state.finalized = 1;
     leave(t);

@@ -15,6 +15,7 @@
 #include "../record/callsite.h"
 #include "../record/comm.h"
 #include "../record/counters.h"
+#include "../record/device.h"
 #include "../record/entry.h"
 #include "../record/facts.h"
 #include "../record/meter.h"
@@ -42,6 +43,7 @@ static int all_ended; /* all sessions are over */
 static void forget_in_child(void)
 {
     recorder_state = RECORDER_OFF;
+    device_forget();
     job_record_forget();
 }
 
@@ -144,6 +146,8 @@ static void write_facts(struct thread *t)
     }
     if (config.record != CONFIG_RECORD_ON)
         spool_header()->summarized = SPOOL_FULL_ASKED;
+    else
+        device_start();
     facts_write(t, &dir.job);
     if (config.record == CONFIG_RECORD_JOB)
         job_record_start();
@@ -320,6 +324,7 @@ static void stop(void *argument)
     inject_abandon();
     reach_abandon();
     profile_abandon();
+    device_stop();
     spool_finish(end);
     struct held held;
     held_begin(&held);

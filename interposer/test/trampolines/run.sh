@@ -1,6 +1,6 @@
 #!/bin/sh
 # The trampolines under an MPI that nobody knows: every kind of argument arrives, one warning is printed, and the library
-# exports MPI symbols alone, and dlsym, _exit, _Exit, pthread_sigmask and sigprocmask.
+# exports MPI symbols alone, and dlsym, _exit, _Exit, pthread_sigmask, sigprocmask and lapscope_devices.
 #
 #   run.sh GENERATED COMPILER [EMULATOR...]
 #
@@ -15,15 +15,16 @@ trap 'rm -rf "$work"' EXIT
 flags="-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Werror -fPIC -I$generated"
 preload=$here/../../preload
 
-$compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/abi.c" "$preload/by_handle.c" "$preload/elf_table.c" \
+$compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/abi.c" "$preload/by_handle.c" "$preload/devices.c" \
+    "$preload/elf_table.c" \
     "$preload/exit.c" "$preload/mask.c" "$preload/next_dlsym.c" "$preload/probe.c" "$preload/resolve.c" "$preload/trampoline.S" \
     "$preload/../recorder/base/held.c" "$preload/../recorder/base/log.c"
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"
 
-others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_|^(dlsym|_exit|_Exit|pthread_sigmask|sigprocmask)$/ {print $3}')
+others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_|^(dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$/ {print $3}')
 if [ -n "$others" ]; then echo "exported besides MPI calls: $others" >&2; exit 1; fi
-entries=$(nm -D --defined-only "$work/liblapscope.so" | grep -Evc ' (dlsym|_exit|_Exit|pthread_sigmask|sigprocmask)$')
+entries=$(nm -D --defined-only "$work/liblapscope.so" | grep -Evc ' (dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$')
 symbols=$(grep -c '^SYMBOL' "$generated/functions.inc")
 if [ "$entries" -ne "$symbols" ]; then echo "$entries entries for the $symbols symbols of functions.inc" >&2; exit 1; fi
 

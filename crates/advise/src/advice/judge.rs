@@ -413,6 +413,7 @@ impl Sums {
             no_local_progress,
             transfer,
             no_processor,
+            beside_gpu: _,
         } = self.parts;
         let causes = [
             (late_partner, AdviceCause::LatePartner),

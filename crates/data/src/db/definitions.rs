@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{CopiedSends, Count, Full, Processor, Rank, RankInfo, RankKey, Text};
+use crate::model::{
+    CopiedSends, Count, DeviceRecorder, Full, Processor, Rank, RankInfo, RankKey, Text,
+};
 use crate::secrets;
 
 /// Who a file's ranks, threads and communicators are.
@@ -88,10 +90,12 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
   coalesce((SELECT CAST(value AS INTEGER) FROM option
    WHERE option.rank = rank.rank AND name = 'cut_paths' AND source = 'conversion'), 0),
   run_ns, wait_ns, online, gone_ns,
-  limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
+  limit_bytes, copied_sends.problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
   (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded'),
-  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded')
-  FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded'),
+  device_recorder.source, device_recorder.problem, resolution_ns, lost
+  FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank)
+  LEFT JOIN device_recorder USING (rank) ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     Ok(RankInfo {
@@ -128,7 +132,18 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         copied_sends: copied_sends(row)?,
         accelerator: row.get::<_, Option<Text>>(40)?.map(|text| text.0),
         device_buffers: row.get::<_, Option<Text>>(41)?.map(|text| text.0),
+        device_recorder: device_recorder(row)?,
     })
+}
+
+fn device_recorder(row: &Row<'_>) -> rusqlite::Result<Option<DeviceRecorder>> {
+    let Some(source) = row.get::<_, Option<Text>>(42)? else { return Ok(None) };
+    Ok(Some(DeviceRecorder {
+        source: source.0,
+        problem: row.get::<_, Option<Text>>(43)?.map(|text| text.0),
+        resolution: row.get(44)?,
+        lost: row.get::<_, Count>(45)?.0,
+    }))
 }
 
 fn copied_sends(row: &Row<'_>) -> rusqlite::Result<Option<CopiedSends>> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Finding;
+use super::{gpu, Finding};
 use crate::install::{self, ABIS};
 use lapscope_data::db::USER_VERSION;
 use lapscope_data::program::libraries_of_object;
@@ -25,6 +25,7 @@ pub fn look() -> Vec<Finding> {
         Ok(preload) => {
             findings.push(Finding::ok(TOPIC, "preload library", preload.display().to_string()));
             findings.extend(recorders(&preload));
+            findings.push(gpu::look(TOPIC, &preload));
         }
     }
     findings.push(Finding::ok(TOPIC, "SQLite", rusqlite::version()));

@@ -8,6 +8,7 @@ pub(crate) mod ask;
 pub(crate) mod family;
 mod files;
 mod filesystem;
+mod gpu;
 mod host;
 mod jobs;
 mod libraries;

@@ -9,8 +9,19 @@ use std::process::Command;
 
 use super::container::{self, Needs};
 use super::nodes;
+use crate::install;
 use lapscope_data::options::{self, is_valid};
 use lapscope_data::slurm;
+
+/// What CUDA loads into a process that uses a GPU, and nobody else looks at. Whether there is a CUPTI is seen there: where ranks run,
+/// and by what their program has loaded.
+const CUDA_INJECTION: &str = "CUDA_INJECTION64_PATH";
+
+/// What another tool has CUDA load: it loads one.
+pub fn other_cuda_tool() -> Option<OsString> {
+    let named = std::env::var_os(CUDA_INJECTION).filter(|value| !value.is_empty())?;
+    (!install::is_cuda_plugin(Path::new(&named))).then_some(named)
+}
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +48,11 @@ impl EnvironmentChanges {
     pub fn preload(&mut self, library: &Path) {
         let existing = std::env::var_os("LD_PRELOAD");
         self.set("LD_PRELOAD", preload(library, existing.as_deref()));
+        if let Some(plugin) = install::cuda_plugin(library) {
+            if other_cuda_tool().is_none() {
+                self.set(CUDA_INJECTION, plugin);
+            }
+        }
     }
 
     /// `line` so that ranks on other nodes and in containers get the variables, too, and those in containers our files;

@@ -6,6 +6,7 @@
 //! 4. transfer: what is left. No computation to overlap with, copying, contention.
 //!
 //! Of each of these, what this rank or the one that it waited for had no processor, though able to run, is a cause of its own.
+//! What a GPU of this rank ran kernels in is taken out before: it was computed meanwhile, and is not exposed.
 //!
 //! A call that completes eight requests waited once: of these the one counts that could move last. Three things are not
 //! waiting. A partner that comes after the call has ended was not waited for; one that is done is not needed any more;
@@ -29,6 +30,18 @@ pub struct Exposure {
     pub no_local_progress: i64,
     pub transfer: i64,
     pub no_processor: i64,
+    /// No part of it: so long the rank was in the call as well, and its GPU computed.
+    #[serde(default)]
+    pub beside_gpu: i64,
+}
+
+/// How long a GPU of the rank computed during the parts of a wait, nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BesideGpu {
+    /// While the partner was late, and while it was outside MPI.
+    pub late: i64,
+    pub outside: i64,
+    pub rest: i64,
 }
 
 /// How long ranks were able to run and had no processor during the parts of a wait, nanoseconds.
@@ -42,6 +55,13 @@ pub struct Starved {
     pub rest: i64,
 }
 
+/// Takes at most so much out of a part, and says how much.
+fn take(part: &mut i64, most: i64) -> i64 {
+    let taken = most.clamp(0, *part);
+    *part -= taken;
+    taken
+}
+
 impl Exposure {
     #[inline]
     pub fn total(&self) -> i64 {
@@ -52,14 +72,19 @@ impl Exposure {
             + self.no_processor
     }
 
+    /// Takes out of every part what a GPU of the rank computed in.
+    #[inline]
+    pub fn lay_to_gpu(&mut self, beside: BesideGpu) {
+        self.beside_gpu += take(&mut self.late_partner, beside.late);
+        self.beside_gpu += take(&mut self.no_remote_progress, beside.outside);
+        let from_transfer = take(&mut self.transfer, beside.rest);
+        let from_window = take(&mut self.no_local_progress, beside.rest - from_transfer);
+        self.beside_gpu += from_transfer + from_window;
+    }
+
     /// Takes out of every part what was the want of a processor.
     #[inline]
     pub fn lay_to_processors(&mut self, starved: Starved) {
-        let take = |part: &mut i64, most: i64| {
-            let taken = most.clamp(0, *part);
-            *part -= taken;
-            taken
-        };
         self.no_processor += take(&mut self.late_partner, starved.late);
         self.no_processor += take(&mut self.no_remote_progress, starved.outside);
         let from_transfer = take(&mut self.transfer, starved.rest);
@@ -80,6 +105,7 @@ impl Exposure {
             no_local_progress: take(self.no_local_progress),
             transfer: take(self.transfer),
             no_processor: take(self.no_processor),
+            beside_gpu: 0,
         }
     }
 
@@ -112,6 +138,7 @@ impl Exposure {
             no_local_progress: of(self.no_local_progress, other.no_local_progress),
             transfer: of(self.transfer, other.transfer),
             no_processor: of(self.no_processor, other.no_processor),
+            beside_gpu: of(self.beside_gpu, other.beside_gpu),
         }
     }
 
@@ -126,6 +153,7 @@ impl Exposure {
             no_local_progress: share(self.no_local_progress),
             transfer: share(self.transfer),
             no_processor: share(self.no_processor),
+            beside_gpu: share(self.beside_gpu),
         }
     }
 }
@@ -278,6 +306,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_gpu_computes_beside_a_wait_is_not_exposed() {
+        let mut found = wait(120, 170).split(|_| 0); // 20 late, 50 outside, 30 transfer
+        found.lay_to_gpu(BesideGpu { late: 20, outside: 10, rest: 40 });
+        assert_eq!((parts(found), found.beside_gpu, found.total()), ([0, 40, 0, 0], 60, 40));
+        assert_eq!(found.at_most(100).total(), 40);
+    }
+
+    #[test]
     fn shares_add_up() {
         let whole = Exposure {
             late_partner: 10,
@@ -285,6 +321,7 @@ mod tests {
             no_local_progress: 0,
             transfer: 10_001,
             no_processor: 6,
+            beside_gpu: 9,
         };
         let mut sum = Exposure::default();
         for number in 0..7 {

@@ -9,6 +9,7 @@ use super::cells::LoopSums;
 use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
+use crate::gpu_efficiency::GpuUse;
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::places::SiteId;
 use lapscope_trace::{Locality, Trace};
@@ -44,6 +45,7 @@ pub(super) struct RankSums {
     pub waiting_loops: i64,
     /// What it computed is not known: several threads call MPI, or something is not on record.
     pub has_gaps: bool,
+    pub gpus: GpuUse,
 }
 
 /// Sums of a run or of some of its ranks, not yet put together for reading. Ranks are places in
@@ -91,8 +93,15 @@ impl Measured {
         let (unattributed, polling) = (found.unattributed, found.polling);
         let waiting_loops = found.waiting_loops;
         let has_gaps = rank.threads.count() > 1 || rank.leaves_time_open();
-        let mut whole =
-            RankSums { unattributed, polling, waiting_loops, has_gaps, ..RankSums::default() };
+        let gpus = GpuUse::of_rank(&rank.devices, trace.own_span(place as usize));
+        let mut whole = RankSums {
+            unattributed,
+            polling,
+            waiting_loops,
+            has_gaps,
+            gpus,
+            ..RankSums::default()
+        };
         let site_of = |cell: u32| {
             let key = &found.cells[cell as usize].0;
             (key.site, key.kind, key.is_request)
@@ -160,6 +169,13 @@ impl Measured {
             *self.pairs.entry(pair).or_default() += blame;
         }
         self
+    }
+
+    /// What the GPUs of these ranks did.
+    pub(super) fn gpus(&self) -> GpuUse {
+        let mut all = GpuUse::default();
+        self.ranks.values().for_each(|rank| all.merge(&rank.gpus));
+        all
     }
 
     /// Places in [`Trace::ranks`](lapscope_trace::Trace::ranks) of the ranks that were asked for.

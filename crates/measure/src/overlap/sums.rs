@@ -161,6 +161,8 @@ pub struct OverlapNumbers {
     pub exposed_no_local_progress_high_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
+    /// Besides: in the same calls, while a GPU of the rank computed.
+    pub overlapped_with_gpu_ns: Nanos,
     pub cause: Option<Cause>,
 }
 
@@ -229,6 +231,7 @@ impl From<&Sums> for OverlapNumbers {
             exposed_no_local_progress_high_ns: Nanos(sums.no_local_progress_high),
             exposed_transfer_ns: Nanos(sums.exposed.transfer),
             exposed_no_processor_ns: Nanos(sums.exposed.no_processor),
+            overlapped_with_gpu_ns: Nanos(sums.exposed.beside_gpu),
             cause: sums.exposed.cause(),
         }
     }
@@ -262,6 +265,7 @@ pub struct BlockingNumbers {
     pub no_local_progress_ns: Nanos,
     pub transfer_ns: Nanos,
     pub no_processor_ns: Nanos,
+    pub overlapped_with_gpu_ns: Nanos,
     pub cause: Option<Cause>,
 }
 
@@ -289,6 +293,7 @@ impl From<&BlockingSums> for BlockingNumbers {
             no_local_progress_ns: Nanos(sums.exposed.no_local_progress),
             transfer_ns: Nanos(sums.exposed.transfer),
             no_processor_ns: Nanos(sums.exposed.no_processor),
+            overlapped_with_gpu_ns: Nanos(sums.exposed.beside_gpu),
             cause: sums.exposed.cause(),
         }
     }
@@ -314,6 +319,8 @@ pub struct OverlapTimes {
     pub exposed_no_local_progress_high_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
+    /// Besides: in the same calls, while a GPU of the rank computed.
+    pub overlapped_with_gpu_ns: Nanos,
 }
 
 impl OverlapTimes {
@@ -333,6 +340,7 @@ impl OverlapTimes {
         self.exposed_no_local_progress_high_ns += numbers.exposed_no_local_progress_high_ns;
         self.exposed_transfer_ns += numbers.exposed_transfer_ns;
         self.exposed_no_processor_ns += numbers.exposed_no_processor_ns;
+        self.overlapped_with_gpu_ns += numbers.overlapped_with_gpu_ns;
     }
 
     pub fn add_blocking(&mut self, numbers: &BlockingNumbers) {
@@ -341,6 +349,7 @@ impl OverlapTimes {
         self.exposed_no_local_progress_ns += numbers.no_local_progress_ns;
         self.exposed_transfer_ns += numbers.transfer_ns;
         self.exposed_no_processor_ns += numbers.no_processor_ns;
+        self.overlapped_with_gpu_ns += numbers.overlapped_with_gpu_ns;
     }
 
     /// The exposed time, all of it and by cause.

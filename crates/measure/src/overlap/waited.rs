@@ -1,9 +1,9 @@
 //! What one call waited for: the requests that it completed, taken together.
 
-use super::exposure::{Exposure, ExposureBounds, Partner, Starved, Wait};
+use super::exposure::{BesideGpu, Exposure, ExposureBounds, Partner, Starved, Wait};
 use super::side::{Culprit, OtherSide, Sides};
 use crate::reference::Estimate;
-use lapscope_trace::{Direction, Half, Past};
+use lapscope_trace::{DeviceTime, Direction, Half, Past};
 
 /// Calls shorter than this waited for nobody, nanoseconds.
 const SHORT_WAIT: i64 = 1_000;
@@ -138,11 +138,31 @@ impl<'a> WaitingCall<'a> {
             sides.trace.past(&sides.trace.half(own, half as usize), rank as usize)
         });
         for found in others.iter_mut().chain([&mut exposed]) {
-            found.lay_to_processors(self.wait.starved(found, sides, own, partner));
+            let starved = self.wait.starved(found, sides, own, partner);
+            let rank = &sides.trace.ranks[own];
+            found.lay_to_gpu(BesideGpu::of(&rank.devices, self.wait.begin, found, self.wait.end));
+            found.lay_to_processors(starved);
         }
         let mut bounds = ExposureBounds::exactly(exposed);
         others.into_iter().for_each(|other| bounds.include(other));
         (exposed, bounds, blamed)
+    }
+}
+
+impl BesideGpu {
+    /// Of a wait from then to then, whose parts these are.
+    #[inline]
+    pub(super) fn of(gpus: &DeviceTime, begin: i64, parts: &Exposure, end: i64) -> BesideGpu {
+        if gpus.lanes.is_empty() {
+            return BesideGpu::default();
+        }
+        let came = begin + parts.late_partner;
+        let moving = came + parts.no_remote_progress;
+        BesideGpu {
+            late: gpus.computed_within(begin, came),
+            outside: gpus.computed_within(came, moving),
+            rest: gpus.computed_within(moving, end),
+        }
     }
 }
 

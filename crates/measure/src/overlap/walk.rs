@@ -141,7 +141,8 @@ impl<'a, W: Witness> Walk<'a, W> {
             .found
             .cells
             .iter()
-            .map(|(_, cell)| cell.requests.exposed.total())
+            .map(|(_, cell)| cell.requests.exposed)
+            .map(|exposed| exposed.total().saturating_add(exposed.beside_gpu))
             .fold(0, i64::saturating_add);
         self.found.unattributed = all - attributed;
         (self.found, self.witness)

@@ -77,6 +77,8 @@ pub struct Track {
     pub requests: Vec<RequestLife>,
     /// Lanes that its requests need, so that none covers another.
     pub lanes: u32,
+    /// When a GPU of the rank computed, of its first thread: begin and end.
+    pub gpu: Vec<(Nanos, Nanos)>,
 }
 
 /// One MPI call, or several short ones that follow each other closely.

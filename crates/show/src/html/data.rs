@@ -93,6 +93,7 @@ fn track(track: &Track) -> Value {
         "lanes": track.lanes,
         "spans": track.spans.iter().map(span).collect::<Vec<_>>(),
         "requests": track.requests.iter().map(request).collect::<Vec<_>>(),
+        "gpu": track.gpu.iter().map(|(begin, end)| json!([begin.0, end.0 - begin.0])).collect::<Vec<_>>(),
     })
 }
 

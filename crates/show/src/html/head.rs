@@ -6,6 +6,7 @@ use crate::render::report::{answers, facts, split};
 use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
+use lapscope_measure::efficiency::EfficiencyLine;
 
 const MOST_COMMAND: usize = 2_000;
 
@@ -50,12 +51,21 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
 
 /// The five that centres speak of; what is known to within bounds has both.
 fn efficiencies(html: &mut Html, contents: &Contents, document: Document<'_>) {
-    let Some(efficiency) = &contents.report.efficiency else { return };
-    html.element("h3", &[], "Efficiency, as POP defines it");
+    if let Some(efficiency) = &contents.report.efficiency {
+        html.element("h3", &[], "Efficiency, as POP defines it");
+        efficiency_table(html, &efficiency.lines(), document, "efficiency");
+    }
+    if let Some(gpus) = &contents.report.gpu_efficiency {
+        html.element("h3", &[], "Efficiency of GPUs, as TALP defines it");
+        efficiency_table(html, &gpus.lines(), document, "gpu_efficiency");
+    }
+}
+
+fn efficiency_table(html: &mut Html, lines: &[EfficiencyLine], document: Document<'_>, key: &str) {
     html.within("table", &[("class", "bars")], |html| {
         html.within("tbody", &[], |html| {
-            for line in efficiency.lines() {
-                let pointer = format!("/efficiency/{}", line.key);
+            for line in lines {
+                let pointer = format!("/{key}/{}", line.key);
                 html.within("tr", &[], |html| {
                     html.element("th", &[("scope", "row")], line.label.trim_start());
                     html.within("td", &[("class", "n")], |html| match line.value {

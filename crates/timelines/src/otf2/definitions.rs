@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use lapscope_data::places::SiteId;
-use lapscope_trace::CommKey;
+use lapscope_trace::{CommKey, DeviceWork};
 
 use super::library::{c_text, Handle, Library};
 use super::mpi::role;
@@ -13,11 +13,39 @@ use crate::definitions::Definitions;
 use crate::regions::Region;
 use crate::shown::ShownWindows;
 
-/// A thread of a rank.
+/// A thread of a rank, or a kind of work of one of its GPUs.
 pub(super) struct Location {
     pub place: usize,
-    pub thread: usize,
+    pub what: What,
     pub events: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Thread(usize),
+    Gpu(u32, DeviceWork),
+}
+
+impl What {
+    fn is_first(self) -> bool {
+        self == What::Thread(0)
+    }
+
+    /// As the location is called, of a rank of that name.
+    fn named(self, rank: &str) -> String {
+        match self {
+            What::Thread(0) => rank.to_owned(),
+            What::Thread(thread) => format!("{rank}, thread {thread}"),
+            What::Gpu(device, work) => format!("{rank}, GPU {device}: {}", work.in_words()),
+        }
+    }
+
+    fn kind(self) -> u8 {
+        match self {
+            What::Thread(_) => CPU_THREAD,
+            What::Gpu(..) => ACCELERATOR_STREAM,
+        }
+    }
 }
 
 /// Calls, and where they are made.
@@ -72,6 +100,11 @@ impl Regions {
         let mut number = |region: &Region| first + self.marked.number(&region.name);
         let of = |region: &Region| (!region.is_step).then(|| number(region));
         regions.iter().map(of).collect()
+    }
+
+    /// What a GPU does is as if the program had marked it.
+    pub fn of_device(&mut self, work: DeviceWork) -> u32 {
+        self.calls.len() as u32 + self.marked.number(work.in_words())
     }
 
     pub fn of_site(&self, site: SiteId) -> (u32, Option<u32>) {
@@ -136,6 +169,7 @@ const DOMAIN_MACHINE: u8 = 0;
 const DOMAIN_SHARED_MEMORY: u8 = 1;
 const GROUP_PROCESS: u8 = 1;
 const CPU_THREAD: u8 = 1;
+const ACCELERATOR_STREAM: u8 = 2;
 const COMM_LOCATIONS: u8 = 4;
 const COMM_GROUP: u8 = 5;
 
@@ -269,13 +303,10 @@ impl Global<'_> {
             let rank = &run.ranks[location.place];
             let group = location.place as u32;
             let name = self.text(&rank.name)?;
-            let thread = match location.thread {
-                0 => name,
-                thread => self.text(&format!("{}, thread {thread}", rank.name))?,
-            };
+            let own_name = self.text(&location.what.named(&rank.name))?;
             // SAFETY: see above.
             unsafe {
-                if location.thread == 0 {
+                if location.what.is_first() {
                     self.check((self.library.location_group)(
                         self.writer,
                         group,
@@ -288,8 +319,8 @@ impl Global<'_> {
                 self.check((self.library.location)(
                     self.writer,
                     number,
-                    thread,
-                    CPU_THREAD,
+                    own_name,
+                    location.what.kind(),
                     location.events,
                     group,
                 ))?;
@@ -306,7 +337,7 @@ impl Global<'_> {
         locations: &[Location],
     ) -> Result<()> {
         let none = self.text("")?;
-        let first = (0..).zip(locations).filter(|(_, location)| location.thread == 0);
+        let first = (0..).zip(locations).filter(|(_, location)| location.what.is_first());
         let of_mpi: Vec<u64> = first.map(|(number, _)| number).collect();
         self.group(0, none, COMM_LOCATIONS, &of_mpi)?;
         let Communicators { all, members } = communicators;

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use anyhow::{bail, Result};
 use lapscope_data::model::Mode;
-use lapscope_trace::{Direction, Operation, RequestEnd};
+use lapscope_trace::{DeviceLane, Direction, Operation, RequestEnd};
 
-use self::definitions::{Communicators, Location, Regions};
+use self::definitions::{Communicators, Location, Regions, What};
 use self::library::{c_text, Handle, Library};
 use self::mpi::{collective_op, sizes};
 use crate::definitions::Definitions;
@@ -119,18 +119,33 @@ impl Writer for Otf2 {
             writers.push(writer);
         }
         let marked = self.regions.marked(&rank.regions);
-        let out = Out { otf2: self, run, rank, writers: &writers, marked };
+        let lanes = &rank.rank().devices.lanes;
+        let mut device_writers = Vec::new();
+        for (number, lane) in (first + threads as u64..).zip(lanes) {
+            // SAFETY: as above.
+            let writer = unsafe { (self.library.event_writer)(self.archive, number) };
+            if writer.is_null() {
+                bail!("OTF2 cannot write a further location");
+            }
+            device_writers.push((writer, self.regions.of_device(lane.work)));
+        }
+        let out = Out { otf2: self, run, rank, writers: &writers, device_writers, marked };
         for event in &rank.events {
             out.event(run.moment(event.at), event.what)?;
         }
-        for (thread, &writer) in (0..).zip(&writers) {
+        let device_writers = out.device_writers;
+        let of_threads = (0..).zip(writers).map(|(thread, writer)| (What::Thread(thread), writer));
+        let of_lane =
+            |(lane, (writer, _)): (&DeviceLane, _)| (What::Gpu(lane.device, lane.work), writer);
+        let of_devices = lanes.iter().zip(device_writers).map(of_lane);
+        for (what, writer) in of_threads.chain(of_devices) {
             let mut events = 0;
             // SAFETY: the writer is open, and not used behind this.
             unsafe {
                 self.check((self.library.count_events)(writer, &mut events))?;
                 self.check((self.library.close_event_writer)(self.archive, writer))?;
             }
-            self.locations.push(Location { place: rank.place, thread, events });
+            self.locations.push(Location { place: rank.place, what, events });
         }
         Ok(())
     }
@@ -170,6 +185,8 @@ struct Out<'a> {
     rank: &'a RankEvents<'a>,
     /// By thread.
     writers: &'a [Handle],
+    /// By lane of its GPUs, with the region that its work is.
+    device_writers: Vec<(Handle, u32)>,
     /// The regions of what the program marked; `None` of what has none.
     marked: Vec<Option<u32>>,
 }
@@ -187,6 +204,8 @@ impl Out<'_> {
             EventKind::Posted(_) | EventKind::Ended(_) => Ok(()), // calls tell that
             EventKind::RegionBegins(region) => self.marked(at, region, self.otf2.library.enter),
             EventKind::RegionEnds(region) => self.marked(at, region, self.otf2.library.leave),
+            EventKind::DeviceBegins(span) => self.device(at, span, self.otf2.library.enter),
+            EventKind::DeviceEnds(span) => self.device(at, span, self.otf2.library.leave),
         }
     }
 
@@ -197,6 +216,13 @@ impl Out<'_> {
         };
         // SAFETY: the writer is open.
         self.otf2.check(unsafe { write(*writer, std::ptr::null_mut(), at, number) })
+    }
+
+    fn device(&self, at: u64, span: u32, write: EnterOrLeave) -> Result<()> {
+        let lane = self.rank.device_spans[span as usize].lane;
+        let (writer, region) = self.device_writers[lane as usize];
+        // SAFETY: the writer is open.
+        self.otf2.check(unsafe { write(writer, std::ptr::null_mut(), at, region) })
     }
 
     fn head(&self, visit: u32, at: u64) -> Head {

@@ -233,6 +233,9 @@ impl Sequence<'_> {
                 describe(bytes, number, |track| tracks::regions(track, place, of_steps));
             }
         }
+        for (number_of_lane, lane) in (0..).zip(&rank.rank().devices.lanes) {
+            describe(bytes, number, |track| tracks::device(track, place, number_of_lane, lane));
+        }
         if rank.lanes == 0 {
             return;
         }
@@ -253,6 +256,8 @@ impl Sequence<'_> {
             EventKind::Ended(lifetime) => self.lifetime(at, lifetime, false),
             EventKind::RegionBegins(region) => self.region(at, region, true),
             EventKind::RegionEnds(region) => self.region(at, region, false),
+            EventKind::DeviceBegins(span) => self.device(at, span, true),
+            EventKind::DeviceEnds(span) => self.device(at, span, false),
         }
     }
 
@@ -333,6 +338,20 @@ impl Sequence<'_> {
             event.uint(event::TRACK, track);
             if is_begin {
                 event.text(event::NAME, &region.name);
+            }
+        });
+    }
+
+    fn device(&mut self, at: u64, index: u32, is_begin: bool) {
+        let rank = self.rank;
+        let lane = rank.device_spans[index as usize].lane;
+        let work = rank.rank().devices.lanes[lane as usize].work;
+        let track = self.tracks.device(lane);
+        self.packet(at, New::default(), |event| {
+            event.uint(event::TYPE, if is_begin { event::BEGIN } else { event::END });
+            event.uint(event::TRACK, track);
+            if is_begin {
+                event.text(event::NAME, work.in_words());
             }
         });
     }

@@ -4,6 +4,7 @@
 use super::fields::track;
 use crate::definitions::{Definitions, RankName};
 use crate::proto::Bytes;
+use lapscope_trace::DeviceLane;
 
 /// Threads have the lower numbers of a rank, the lines of its requests those from here on.
 const FIRST_LANE: u64 = 1 << 12;
@@ -11,6 +12,7 @@ const FIRST_LANE: u64 = 1 << 12;
 const OF_RANK: u64 = 1 << 16;
 /// Further ones, of ranks with very many requests at once.
 const MANY: u64 = 1 << 56;
+const DEVICES: u64 = 1 << 59;
 const NODES: u64 = 1 << 60;
 
 /// Identities of tracks, no two of which are the same.
@@ -31,6 +33,11 @@ impl Tracks {
     /// Threads beyond the numbers that there are for them share the last one.
     pub fn thread(self, thread: u16) -> u64 {
         self.first() + u64::from(thread).min(FIRST_LANE - 5)
+    }
+
+    /// The track of a kind of work of a GPU.
+    pub fn device(self, lane: u32) -> u64 {
+        DEVICES + self.first() + u64::from(lane)
     }
 
     pub fn pending(self) -> u64 {
@@ -92,6 +99,13 @@ pub(super) fn lane(out: &mut Bytes, place: usize, lane: u32) {
     out.text(track::NAME, "requests");
 }
 
+pub(super) fn device(out: &mut Bytes, place: usize, number: u32, lane: &DeviceLane) {
+    let tracks = Tracks::for_rank(place);
+    out.uint(track::UUID, tracks.device(number));
+    out.uint(track::PARENT, tracks.thread(0));
+    out.text(track::NAME, &format!("GPU {}: {}", lane.device, lane.work.in_words()));
+}
+
 pub(super) fn regions(out: &mut Bytes, place: usize, of_steps: bool) {
     let tracks = Tracks::for_rank(place);
     out.uint(track::UUID, tracks.regions(of_steps));
@@ -125,6 +139,7 @@ mod tests {
             let tracks = Tracks::for_rank(place);
             all.extend([tracks.pending(), tracks.bytes()]);
             all.extend([true, false].map(|of_steps| tracks.regions(of_steps)));
+            all.extend([0, 1, 127].map(|lane| tracks.device(lane)));
             all.extend([0, 1, 4_091].map(|thread| tracks.thread(thread)));
             all.extend([0, 1, 61_439, 61_440, 4_000_000].map(|lane| tracks.lane(lane)));
         }

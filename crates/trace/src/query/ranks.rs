@@ -6,8 +6,9 @@ use rusqlite::Connection;
 
 use super::{collect, for_each};
 use crate::detail::Detail;
+use crate::device_time::{BusySpan, DeviceRow, DeviceWork};
 use crate::starvation::Starved;
-use lapscope_data::model::RankKey;
+use lapscope_data::model::{RankKey, Text};
 
 /// When each rank's timestamps begin, on the clock of its host, nanoseconds.
 pub(crate) fn epochs(connection: &Connection) -> rusqlite::Result<HashMap<RankKey, i64>> {
@@ -20,6 +21,16 @@ pub(crate) fn starved(connection: &Connection) -> rusqlite::Result<Vec<(RankKey,
     let sql = "SELECT rank, begin_ns, end_ns, wait_ns FROM starvation";
     collect(connection, sql, [], |row| {
         Ok((row.get(0)?, Starved { begin: row.get(1)?, end: row.get(2)?, wait: row.get(3)? }))
+    })
+}
+
+/// When GPUs worked, in no order.
+pub(crate) fn device_busy(connection: &Connection) -> rusqlite::Result<Vec<(RankKey, DeviceRow)>> {
+    let sql = "SELECT rank, device, work, begin_ns, end_ns, busy_ns FROM device_busy";
+    collect(connection, sql, [], |row| {
+        let work = DeviceWork::from_name(&row.get::<_, Text>(2)?.0);
+        let span = BusySpan { begin: row.get(3)?, end: row.get(4)?, busy: row.get(5)? };
+        Ok((row.get(0)?, (row.get(1)?, work, span)))
     })
 }
 

@@ -3,7 +3,7 @@
 
 use super::super::sums::BlockingSums;
 use super::Walk;
-use crate::overlap::exposure::{Exposure, ExposureBounds, Starved};
+use crate::overlap::exposure::{BesideGpu, Exposure, ExposureBounds, Starved};
 use crate::overlap::side::Culprit;
 use crate::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::{Half, MessageWait, NONE};
@@ -78,6 +78,8 @@ impl<W: Witness> Walk<'_, W> {
             of.starvation.within(left.min(begin), came)
         });
         let rest = self.trace.ranks[self.rank].starvation.within(came, begin + lasted);
+        let gpus = &self.trace.ranks[self.rank].devices;
+        exposed.lay_to_gpu(BesideGpu::of(gpus, begin, &exposed, begin + lasted));
         exposed.lay_to_processors(Starved { late, outside: 0, rest });
         exposed
     }

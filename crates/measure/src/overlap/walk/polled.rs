@@ -47,7 +47,8 @@ impl<W: Witness> Walk<'_, W> {
         let ExposureBounds { least, most } = waited.bounds;
         let bounds = ExposureBounds { least: of_tests(least), most: of_tests(most) };
         sums.exposed = of_tests(waited.exposed);
-        sums.exposed.transfer += ns - sums.exposed.total(); // what did not divide
+        let beside = sums.exposed.beside_gpu;
+        sums.exposed.transfer += (ns - beside - sums.exposed.total()).max(0); // what did not divide
         self.blame(blamed, &sums.exposed);
         let half = wait_from(waited.half, begin, all);
         self.witness.polled(&Waited { half, exposed: sums.exposed, bounds, ..waited });

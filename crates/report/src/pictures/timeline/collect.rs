@@ -69,6 +69,7 @@ pub fn collect(
                 spans: spans::outermost(found),
                 requests: Vec::new(),
                 lanes: 0,
+                gpu: if thread == 0 { gpu(trace, &window, rank as usize) } else { Vec::new() },
             });
         }
     }
@@ -185,6 +186,25 @@ fn causes(
     };
     let (_, witnesses) = measure_with(trace, reference, eager, &ranks, &|_| (), witness);
     witnesses.into_iter().flat_map(|witness| witness.calls).collect()
+}
+
+/// Pauses that are narrower than a line of the picture are drawn over.
+fn gpu(trace: &Trace, window: &TimelineWindow, rank: usize) -> Vec<(Nanos, Nanos)> {
+    const LINES: i64 = 2_000;
+    let narrow = (window.end - window.begin) / LINES;
+    let moment = |at: i64| Nanos(at.clamp(window.begin, window.end) - window.begin);
+    let mut drawn: Vec<(Nanos, Nanos)> = Vec::new();
+    for (begin, end) in trace.ranks[rank].devices.computing() {
+        if !window.holds(begin, end) {
+            continue;
+        }
+        let (begin, end) = (moment(begin), moment(end));
+        match drawn.last_mut().filter(|last| begin.0 - last.1 .0 <= narrow) {
+            Some(last) => last.1 = end,
+            None => drawn.push((begin, end)),
+        }
+    }
+    drawn
 }
 
 struct Collector<'a> {

@@ -64,6 +64,9 @@
           g.fillRect(x, top, Math.max(1, plane.px(end) - x), LANE - 1.5);
         }
         g.globalAlpha = 1;
+        g.fillStyle = ink;
+        for (const [at, lasted] of track.gpu)
+          if (at <= view.x1 && at + lasted >= view.x0) g.fillRect(plane.px(at), y + CALL - 3, Math.max(1, plane.px(at + lasted) - plane.px(at)), 3);
       }
       const shown = messages.filter((it) => it[3] >= view.x0 && it[2] <= view.x1);
       g.strokeStyle = ink;
@@ -127,6 +130,7 @@
     plane.key([
       ...Data.causes.map((cause, at) => [Page.color(String(at)), cause[0], at]).filter((entry) => causes.has(entry[2])),
       [Page.color("ink"), "posts requests"], [Page.color("dim"), "other MPI, nothing waited for"], [Page.color("soft"), "computation"],
+      ...(tracks.some((track) => track.gpu.length) ? [[Page.color("ink"), "below a call: the GPU computes"]] : []),
     ]);
   };
   plane.legend();

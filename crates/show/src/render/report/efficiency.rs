@@ -5,17 +5,33 @@ use std::io::{self, Write};
 use crate::render::table::{Align, Cell, Table};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range};
-use lapscope_measure::efficiency::{Bounds, Efficiency};
+use lapscope_measure::efficiency::{Bounds, Efficiency, EfficiencyLine};
 use lapscope_report::report::Report;
 
 /// # Errors
 /// Of the writer.
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    let Some(efficiency) = &report.efficiency else { return Ok(()) };
-    writeln!(out, "\n{}", style.headed("EFFICIENCY", "as POP defines it; 100 % at best"))?;
+    if let Some(efficiency) = &report.efficiency {
+        section(out, "as POP defines it; 100 % at best", &efficiency.lines(), style)?;
+    }
+    match &report.gpu_efficiency {
+        Some(gpus) => {
+            section(out, "of GPUs, as TALP defines it; 100 % at best", &gpus.lines(), style)
+        }
+        None => Ok(()),
+    }
+}
+
+fn section(
+    out: &mut dyn Write,
+    about: &str,
+    lines: &[EfficiencyLine],
+    style: Style,
+) -> io::Result<()> {
+    writeln!(out, "\n{}", style.headed("EFFICIENCY", about))?;
     let columns = [Align::Left, Align::Right, Align::Left].map(|align| ("", align));
     let mut table = Table::new(&columns);
-    for line in efficiency.lines() {
+    for line in lines {
         let row = [line.label.to_owned(), bounds(line.value), line.of_what.to_owned()];
         table.row(row.map(Cell::from).into(), None);
     }

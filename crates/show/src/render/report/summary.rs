@@ -174,6 +174,10 @@ fn exposed(report: &Report) -> String {
         report.mean().time(summary.exposed_ns),
         report.mean().time(totals.run_ns)
     );
+    if let Some(beside) = summary.overlapped_with_gpu_ns {
+        let share = share(beside, report);
+        text += &format!(", on a GPU neither: {share} are in MPI while GPUs compute");
+    }
     let parts = split(totals);
     let communication = parts.iter().filter(|(part, _)| part.is_communication);
     if let Some((MpiTimePart { in_sentence, .. }, most)) =

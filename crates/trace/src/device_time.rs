@@ -1,0 +1,201 @@
+//! When the GPUs of a rank worked, where a plugin recorded it.
+
+use serde::{Deserialize, Serialize};
+
+/// What a GPU does. Only kernels compute: copies are often the MPI's own, and are no reason to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceWork {
+    Kernel,
+    ToDevice,
+    ToHost,
+    Other,
+}
+
+impl DeviceWork {
+    /// As `device_busy.work` has it.
+    pub fn from_name(name: &str) -> DeviceWork {
+        match name {
+            "kernel" => DeviceWork::Kernel,
+            "to_device" => DeviceWork::ToDevice,
+            "to_host" => DeviceWork::ToHost,
+            _ => DeviceWork::Other,
+        }
+    }
+
+    pub fn in_words(self) -> &'static str {
+        match self {
+            DeviceWork::Kernel => "kernels",
+            DeviceWork::ToDevice => "copies to the GPU",
+            DeviceWork::ToHost => "copies to the host",
+            DeviceWork::Other => "other work",
+        }
+    }
+}
+
+/// An interval, and for how long in it there was work: pauses are too short to be told apart. Nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusySpan {
+    pub begin: i64,
+    pub end: i64,
+    pub busy: i64,
+}
+
+impl BusySpan {
+    /// How much work is in a part of it, by the length of that part.
+    fn within(&self, begin: i64, end: i64) -> i64 {
+        let part = (self.end.min(end) - self.begin.max(begin)).max(0) as i128;
+        let length = (self.end - self.begin).max(1) as i128;
+        (i128::from(self.busy) * part / length) as i64
+    }
+
+    /// With one that begins no earlier, and before this ends. What both had in the time that they share was at once.
+    fn join(&mut self, other: &BusySpan) {
+        let shared = (other.begin, self.end.min(other.end));
+        let at_once = self.within(shared.0, shared.1).min(other.within(shared.0, shared.1));
+        self.end = self.end.max(other.end);
+        self.busy = (self.busy + other.busy - at_once).min(self.end - self.begin);
+    }
+}
+
+/// A row of `device_busy`: which GPU, at what work, and when.
+pub(super) type DeviceRow = (u32, DeviceWork, BusySpan);
+
+/// Disjoint, in order.
+fn disjoint(mut spans: Vec<BusySpan>) -> Vec<BusySpan> {
+    spans.retain(|span| span.begin < span.end);
+    spans.sort_unstable_by_key(|span| (span.begin, span.end, span.busy));
+    let mut all: Vec<BusySpan> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match all.last_mut().filter(|last| span.begin < last.end) {
+            Some(last) => last.join(&span),
+            None => all.push(span),
+        }
+    }
+    all
+}
+
+fn within(spans: &[BusySpan], begin: i64, end: i64) -> i64 {
+    let first = spans.partition_point(|span| span.end <= begin);
+    let touching = spans[first..].iter().take_while(|span| span.begin < end);
+    touching.map(|span| span.within(begin, end)).sum()
+}
+
+/// One kind of work of one GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceLane {
+    pub device: u32,
+    pub work: DeviceWork,
+    /// Disjoint, in order.
+    pub spans: Vec<BusySpan>,
+}
+
+impl DeviceLane {
+    fn is_kernels(&self) -> bool {
+        self.work == DeviceWork::Kernel
+    }
+}
+
+/// What the GPUs of one rank did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTime {
+    /// By GPU and kind of work.
+    pub lanes: Vec<DeviceLane>,
+    /// When any of them ran kernels: disjoint, in order.
+    computing: Vec<BusySpan>,
+    /// When each of them, in their order, ran kernels or copied.
+    working: Vec<Vec<BusySpan>>,
+}
+
+impl DeviceTime {
+    /// From rows in any order.
+    pub(super) fn new(mut rows: Vec<DeviceRow>) -> DeviceTime {
+        rows.sort_by_key(|&(device, work, _)| (device, work));
+        let lane = |rows: &[DeviceRow]| DeviceLane {
+            device: rows[0].0,
+            work: rows[0].1,
+            spans: disjoint(rows.iter().map(|row| row.2).collect()),
+        };
+        let lanes: Vec<DeviceLane> =
+            rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(lane).collect();
+        let union = |lanes: &[&DeviceLane]| {
+            disjoint(lanes.iter().flat_map(|lane| lane.spans.iter().copied()).collect())
+        };
+        let all: Vec<&DeviceLane> = lanes.iter().collect();
+        let kernels: Vec<&DeviceLane> = lanes.iter().filter(|lane| lane.is_kernels()).collect();
+        let computing = union(&kernels);
+        let working = all.chunk_by(|a, b| a.device == b.device).map(union).collect();
+        DeviceTime { lanes, computing, working }
+    }
+
+    /// For how long of `begin..end` a GPU of the rank ran kernels. This decides what time in MPI is beside computation of GPUs.
+    #[inline]
+    pub fn computed_within(&self, begin: i64, end: i64) -> i64 {
+        within(&self.computing, begin, end)
+    }
+
+    /// When that was: begin and end, disjoint, in order.
+    pub fn computing(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        self.computing.iter().map(|span| (span.begin, span.end))
+    }
+
+    /// Of each GPU for how long it ran kernels in `begin..end`, and for how long it did anything.
+    pub fn each_within(&self, begin: i64, end: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let lanes = self.lanes.chunk_by(|a, b| a.device == b.device);
+        lanes.zip(&self.working).map(move |(lanes, working)| {
+            let kernels = lanes.iter().find(|lane| lane.is_kernels());
+            let computing = kernels.map_or(0, |lane| within(&lane.spans, begin, end));
+            (computing, within(working, begin, end))
+        })
+    }
+
+    pub(super) fn map(&mut self, correct: impl Fn(i64) -> i64) {
+        let lanes = self.lanes.iter_mut().flat_map(|lane| &mut lane.spans);
+        let working = self.working.iter_mut().flatten();
+        for span in lanes.chain(&mut self.computing).chain(working) {
+            (span.begin, span.end) = (correct(span.begin), correct(span.end));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(begin: i64, end: i64, busy: i64) -> BusySpan {
+        BusySpan { begin, end, busy }
+    }
+
+    #[test]
+    fn kernels_of_all_gpus_count_once_and_copies_do_not() {
+        let kernel =
+            |device, begin, end| (device, DeviceWork::Kernel, span(begin, end, end - begin));
+        let rows = vec![
+            kernel(0, 300, 400),
+            kernel(1, 50, 150),
+            kernel(0, 0, 100),
+            (0, DeviceWork::ToHost, span(500, 600, 100)),
+        ];
+        let time = DeviceTime::new(rows);
+        let lanes: Vec<_> = time.lanes.iter().map(|lane| (lane.device, lane.work)).collect();
+        let kernels = DeviceWork::Kernel;
+        assert_eq!(lanes, [(0, kernels), (0, DeviceWork::ToHost), (1, kernels)]);
+        assert_eq!(time.computed_within(0, 1_000), 250);
+        assert_eq!(time.each_within(0, 1_000).collect::<Vec<_>>(), [(200, 300), (100, 100)]);
+        assert_eq!(time.computed_within(140, 310), 20);
+        assert_eq!(time.computed_within(150, 300), 0);
+    }
+
+    #[test]
+    fn pauses_within_a_row_are_shared_out() {
+        let half = (0, DeviceWork::Kernel, span(0, 100, 50));
+        let time = DeviceTime::new(vec![half, (0, DeviceWork::Kernel, span(80, 180, 100))]);
+        // in the 20 that they share there was work all the time: 10 of the first were at once with it
+        assert_eq!(time.lanes[0].spans, [span(0, 180, 140)]);
+        assert_eq!(DeviceTime::new(vec![half]).computed_within(50, 60), 5);
+        assert_eq!(
+            DeviceTime::new(vec![(0, DeviceWork::Kernel, span(7, 7, 0))]).lanes[0].spans,
+            []
+        );
+    }
+}

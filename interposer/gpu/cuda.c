@@ -1,0 +1,225 @@
+/*
+ * Loaded by CUDA itself, which CUDA_INJECTION64_PATH tells to: asks CUPTI when kernels and copies ran, and hands that over to
+ * the recorder (preload/devices.h). Where there is none, or nothing is recorded, it opens nothing and does nothing.
+ *
+ * CUPTI fills buffers of ours and gives them back on a thread of its own, or on ours, which asks for what is complete ten times a second: what
+ * a killed process did until then is on record.
+ */
+#define _GNU_SOURCE
+#include "cupti.h"
+#include "find.h"
+#include "merge.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A record of a kernel has 200 bytes or so; at 10,000 a second a buffer is full after a tenth of a second. */
+enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000 };
+
+static struct lapscope_devices *devices;
+static struct cupti cupti;
+static char found_path[4096];
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+/* What waits to be handed over, on whatever thread CUPTI calls from. */
+struct basket {
+    struct lapscope_device_busy busy[AT_ONCE];
+    size_t count, lost;
+};
+
+static void hand_over(struct basket *basket)
+{
+    void (*take)(const struct lapscope_device_busy *, size_t, uint64_t) = __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE);
+    if (take)
+        take(basket->busy, merge_busy(basket->busy, basket->count), basket->lost);
+    basket->count = basket->lost = 0;
+}
+
+static uint32_t work_of_copy(unsigned kind)
+{
+    switch (kind) {
+    case CUPTI_COPY_TO_DEVICE:
+    case CUPTI_COPY_TO_ARRAY:
+        return DEVICE_TO_DEVICE;
+    case CUPTI_COPY_TO_HOST:
+    case CUPTI_COPY_FROM_ARRAY:
+        return DEVICE_TO_HOST;
+    default:
+        return DEVICE_OTHER;
+    }
+}
+
+/* Returns 0 of what is none of the kinds that were asked for. */
+static int read_record(const struct cupti_record *record, struct lapscope_device_busy *busy)
+{
+    *busy = (struct lapscope_device_busy){.begin_ns = (int64_t)record->start, .end_ns = (int64_t)record->end};
+    switch (record->kind) {
+    case CUPTI_OF_KERNEL:
+    case CUPTI_OF_CONCURRENT_KERNEL:
+        busy->device = record->kernel_device;
+        busy->work = DEVICE_KERNEL;
+        return 1;
+    case CUPTI_OF_MEMCPY:
+        busy->device = record->device;
+        busy->work = work_of_copy(record->copy_kind);
+        return 1;
+    case CUPTI_OF_MEMSET:
+        busy->device = record->device;
+        busy->work = DEVICE_OTHER;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void put(struct basket *basket, const struct lapscope_device_busy *busy)
+{
+    if (busy->begin_ns <= 0 || busy->end_ns <= busy->begin_ns) { /* not known, or has not ended */
+        basket->lost++;
+        return;
+    }
+    if (basket->count == AT_ONCE)
+        hand_over(basket);
+    basket->busy[basket->count++] = *busy;
+}
+
+/* --- CUPTI's callbacks -------------------------------------------------------------------------------------------- */
+
+static void requested(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    void *room = NULL;
+    *size = posix_memalign(&room, ALIGNMENT, BUFFER_BYTES) == 0 ? BUFFER_BYTES : 0;
+    *buffer = room;
+    *most_records = 0; /* as many as fit */
+}
+
+static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    (void)size;
+    struct basket *basket = valid ? calloc(1, sizeof *basket) : NULL;
+    struct cupti_record *record = NULL;
+    struct lapscope_device_busy busy;
+    while (basket && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK)
+        if (read_record(record, &busy))
+            put(basket, &busy);
+    if (basket) {
+        size_t dropped = 0;
+        cupti.ActivityGetNumDroppedRecords(context, stream, &dropped);
+        basket->lost += dropped;
+        hand_over(basket);
+    }
+    free(basket);
+    free(buffer);
+}
+
+static void flush(void)
+{
+    cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+}
+
+static void *flush_now_and_then(void *none)
+{
+    const struct timespec pause = {.tv_nsec = FLUSH_NS};
+    for (;;) {
+        nanosleep(&pause, NULL);
+        if (__atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
+            cupti.ActivityFlushAll(0);
+    }
+    return none;
+}
+
+/* --- the start ---------------------------------------------------------------------------------------------------- */
+
+static int load(void *library)
+{
+    *(void **)&cupti.ActivityRegisterCallbacks = dlsym(library, "cuptiActivityRegisterCallbacks");
+    *(void **)&cupti.ActivityRegisterTimestampCallback = dlsym(library, "cuptiActivityRegisterTimestampCallback");
+    *(void **)&cupti.ActivityEnable = dlsym(library, "cuptiActivityEnable");
+    *(void **)&cupti.ActivityGetNextRecord = dlsym(library, "cuptiActivityGetNextRecord");
+    *(void **)&cupti.ActivityGetNumDroppedRecords = dlsym(library, "cuptiActivityGetNumDroppedRecords");
+    *(void **)&cupti.ActivityFlushAll = dlsym(library, "cuptiActivityFlushAll");
+    return cupti.ActivityRegisterCallbacks && cupti.ActivityRegisterTimestampCallback && cupti.ActivityEnable &&
+           cupti.ActivityGetNextRecord && cupti.ActivityGetNumDroppedRecords && cupti.ActivityFlushAll;
+}
+
+/* Whether this CUPTI goes with the driver. */
+static int use(void *library, const char *path)
+{
+    if (!load(library) || cupti.ActivityRegisterTimestampCallback(now_ns) != CUPTI_OK ||
+        cupti.ActivityRegisterCallbacks(requested, completed) != CUPTI_OK ||
+        cupti.ActivityEnable(CUPTI_OF_CONCURRENT_KERNEL) != CUPTI_OK)
+        return 0;
+    cupti.ActivityEnable(CUPTI_OF_MEMCPY);
+    cupti.ActivityEnable(CUPTI_OF_MEMSET);
+    const char *slash = strrchr(path, '/');
+    snprintf(devices->source, sizeof devices->source, "%s", slash ? slash + 1 : path);
+    return 1;
+}
+
+/* Of its own, that no signal of the application's is handled on it. */
+static void start_thread(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void begin_once(void)
+{
+    if (find_cupti(use)) {
+        start_thread();
+        __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
+    } else {
+        snprintf(devices->source, sizeof devices->source, "CUPTI");
+        snprintf(devices->problem, sizeof devices->problem, "no CUPTI was found that goes with the driver");
+    }
+    hand_over(&(struct basket){.count = 0}); /* it has begun */
+}
+
+static void begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, begin_once);
+}
+
+static int take_path(void *library, const char *path)
+{
+    snprintf(found_path, sizeof found_path, "%s", path);
+    return load(library);
+}
+
+/* For `lapscope doctor`: the CUPTI that would be used, as far as that is known without the program; empty: none. */
+__attribute__((visibility("default"))) const char *lapscope_find_cupti(void)
+{
+    if (!find_cupti(take_path))
+        *found_path = '\0';
+    return found_path;
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+    devices = dlsym(RTLD_DEFAULT, LAPSCOPE_DEVICES_SYMBOL);
+    if (!devices || devices->version != LAPSCOPE_DEVICES_VERSION || devices->begin)
+        return 1;
+    __atomic_store_n(&devices->begin, begin, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&devices->take, __ATOMIC_SEQ_CST)) /* else it begins when something is recorded */
+        begin();
+    return 1;
+}

@@ -1,0 +1,149 @@
+//! When GPUs work is recorded: on a stand-in for CUDA's driver and CUPTI that keeps time, so that it is known what has to be found.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use lapscope_tests::answer::{ask, number};
+use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
+use lapscope_tests::mpi::Mpi;
+use lapscope_tests::{build, paths};
+
+const ROUNDS: u32 = 10;
+const KERNEL_NS: i64 = 20_000_000;
+
+/// `cupti`: the name under which it is found, in a toolkit's place.
+fn run(mpi: &Mpi, form: Form, cupti: &str, more: &[&str], place: &Path) -> Outcome {
+    let driver = place.join("libcuda.so.1");
+    let extras = place.join("cuda/extras/CUPTI/lib64");
+    fs::copy(build::library(mpi, "gpu_clockwork"), &driver).expect("a copy");
+    fs::create_dir_all(&extras).expect("a directory");
+    fs::hard_link(&driver, extras.join(cupti)).expect("a link");
+    let (rounds, ns) = (ROUNDS.to_string(), KERNEL_NS.to_string());
+    let job = Job::new(mpi, 2, build::app(mpi, "gpu_work"), form, place)
+        .args([&rounds, "1", &ns, "10000"])
+        .args(more)
+        .env("GPU_DRIVER", driver)
+        .env("CUDA_HOME", place.join("cuda"));
+    match form {
+        // `lapscope run` names the plugin itself; where nothing is recorded it does nothing
+        Form::Outer => job.run(),
+        _ => {
+            let plugin = paths::preload_library().with_file_name("liblapscope-cuda.so");
+            job.env("CUDA_INJECTION64_PATH", plugin).run()
+        }
+    }
+}
+
+fn database(run: &Path, rank: u32) -> Connection {
+    Connection::open(run.join(format!("rank-{rank}.db"))).expect("a database")
+}
+
+fn numbers<const COLUMNS: usize>(database: &Connection, sql: &str) -> [i64; COLUMNS] {
+    let row = |row: &rusqlite::Row<'_>| {
+        let values: Vec<i64> = (0..COLUMNS).map(|at| row.get(at).unwrap_or(0)).collect();
+        Ok(<[i64; COLUMNS]>::try_from(values).expect("as many columns"))
+    };
+    database.query_row(sql, [], row).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+const WORK: &str =
+    "SELECT count(*), sum(busy_ns), sum(end_ns - begin_ns) FROM device_busy WHERE work = ";
+const RECORDER: &str =
+    "SELECT count(*), sum(lost), sum(problem IS NOT NULL), max(source) FROM device_recorder";
+/// By hand, without lapscope's own arithmetic.
+const BESIDE: &str = "SELECT sum(max(0, min(c.begin_ns + c.duration_ns, d.end_ns) - max(c.begin_ns, d.begin_ns)))
+  FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id JOIN device_busy d
+  WHERE d.work = 'kernel' AND n.name IN ('MPI_Waitall', 'MPI_Barrier')";
+
+fn check_rank(database: &Connection) {
+    let [rows, busy, length] = numbers(database, &format!("{WORK}'kernel'"));
+    let expected = i64::from(ROUNDS) * KERNEL_NS;
+    assert_eq!((rows, busy), (i64::from(ROUNDS), length));
+    assert!((busy - expected).abs() < 1_000, "{busy} of {expected}");
+    for copies in ["'to_device'", "'to_host'"] {
+        let [rows, busy, _] = numbers(database, &format!("{WORK}{copies}"));
+        assert!(rows == 1 && (busy - 80_000).abs() < 100, "{copies}: {rows}, {busy}");
+    }
+    assert_eq!(numbers::<3>(database, RECORDER), [1, 0, 0]);
+}
+
+#[test]
+fn kernels_of_known_length_and_the_waits_beside_them() {
+    for (mpi, cupti) in
+        mpis!(0).into_iter().zip(["libcupti.so.12", "libcupti.so.13"].iter().cycle())
+    {
+        let bare_place = place();
+        let bare = run(mpi, Form::Bare, cupti, &[], bare_place.path());
+        let place = place();
+        let with = run(mpi, Form::Outer, cupti, &[], place.path());
+        assert_eq!((bare.code, with.code), (0, 0), "{bare:?} {with:?}");
+        assert_eq!(with.stdout, bare.stdout);
+        let recorded = place.path().join("run");
+        let mut beside = 0;
+        for rank in 0..2 {
+            let database = database(&recorded, rank);
+            check_rank(&database);
+            beside += numbers::<1>(&database, BESIDE)[0];
+            let source: String = database
+                .query_row("SELECT source FROM device_recorder", [], |row| row.get(0))
+                .expect("a row");
+            assert_eq!(&source, cupti);
+        }
+        let report = ask("report", &recorded);
+        check_report(&report, beside as f64);
+        check_timeline(&recorded, place.path());
+        println!("{}: {} ms of waits beside kernels", mpi.name, beside / 1_000_000);
+    }
+}
+
+fn check_report(report: &Value, beside: f64) {
+    let found = number(&report["summary"], "overlapped_with_gpu_ns");
+    assert!(beside > 0.0 && (found - beside).abs() < 10_000.0, "{found} of {beside}");
+    let parts =
+        ["posting_ns", "exposed_ns", "blocking_ns", "collective_ns", "unsuccessful_test_ns"];
+    let in_mpi: f64 = parts.iter().map(|part| number(&report["totals"], part)).sum();
+    let exposed = number(&report["summary"], "exposed_ns");
+    assert!((exposed + found - in_mpi).abs() < 1.0, "{exposed} + {found} of {in_mpi}");
+    let gpus = &report["gpu_efficiency"];
+    let computing = f64::from(2 * ROUNDS) * KERNEL_NS as f64;
+    assert!((number(gpus, "computing_ns") - computing).abs() < 2_000.0, "{gpus}");
+    assert!(report["problems"]
+        .as_array()
+        .is_some_and(|all| all.iter().all(|it| it["kind"] != "accelerator")));
+}
+
+fn check_timeline(run: &Path, place: &Path) {
+    let file = place.join("chrome.json");
+    lapscope([
+        "export".as_ref(),
+        "chrome".as_ref(),
+        "--output".as_ref(),
+        file.as_os_str(),
+        run.as_os_str(),
+    ]);
+    let text = fs::read_to_string(&file).expect("a timeline");
+    let timeline: Value = serde_json::from_str(&text).expect("JSON");
+    let events = timeline["traceEvents"].as_array().expect("events");
+    let begins = |name: &str| {
+        let is_meant = |it: &&Value| it["cat"] == "gpu" && it["ph"] == "b" && it["name"] == name;
+        events.iter().filter(is_meant).count()
+    };
+    assert_eq!(begins("GPU 0: kernels"), 2 * ROUNDS as usize);
+    assert_eq!(begins("GPU 0: copies to the host"), 2);
+}
+
+/// Rank 0 kills itself some time after its last kernel, and MPI_Finalize comes to nobody.
+#[test]
+fn what_a_killed_rank_computed_is_on_record() {
+    for mpi in mpis!(1) {
+        let place = place();
+        let killed = run(mpi, Form::Preload, "libcupti.so.12", &["die"], place.path());
+        assert_ne!(killed.code, 0, "{killed:?}");
+        let recorded = place.path().join("run");
+        recover(&recorded);
+        check_rank(&database(&recorded, 0));
+    }
+}

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MAX_CHECKS = 2 * PATH_MOST_FRAMES + 1, OWN_FRAMES = 8, SITE_BYTES_OF_JOB = 224 << 10 };
+enum { MAX_CHECKS = 2 * PATH_MOST_FRAMES + 1, OWN_FRAMES = 8, SITE_BYTES_OF_JOB = 160 << 10 };
 _Static_assert(MAX_CHECKS < CALLSITE_SIZES * CALLSITE_SIZE_CHECKS, "a size for each site");
 
 static int enabled, depth_limit;

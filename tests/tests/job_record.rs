@@ -121,7 +121,10 @@ fn the_heaviest_path_is_kept_and_no_descriptor_needed() {
             .env("LAPSCOPE_RECORD", "job")
             .env("LAPSCOPE_DIR", &directory)
             .run();
-        assert_eq!((with.stdout.as_str(), &with.said[..]), ("0 bytes, 800 of 800 numbers\n", &[][..]));
+        assert_eq!(
+            (with.stdout.as_str(), &with.said[..]),
+            ("0 bytes, 800 of 800 numbers\n", &[][..])
+        );
         let record = NodeRecord::read(&only_record(&directory)).expect("a record");
         assert_eq!((record.record.is_last, record.ranks[0].ended), (1, "finalize"));
         for call in ["MPI_Irecv", "MPI_Send"] {

@@ -115,7 +115,10 @@ fn jobs_are_listed_filtered_and_sorted() {
     assert_eq!(rows, ["name,jobs,users,first_unix_ns,last_unix_ns,run_seconds,exposed_seconds,exposed_share,injected_jobs,gained_seconds", "Open MPI v4.1.4,2", "MPICH Version: 4.0.2"]);
     let csv = answer(place.path(), &["jobs", "--format", "csv"]);
     assert_eq!(csv.lines().count(), 4);
-    assert!(csv.starts_with("user_name,exposed_share,without_finalize,is_running,user,job,batch_job,"), "{csv}");
+    assert!(
+        csv.starts_with("user_name,exposed_share,without_finalize,is_running,user,job,batch_job,"),
+        "{csv}"
+    );
 }
 
 /// What is said of all, and the cures of each executable: those of jobs with injection are not asked for more of it.

@@ -34,7 +34,7 @@ static struct operation *define_operation(struct thread *t, const struct operati
     operation->key = *key;
     operation->comm = comm;
     operation->related = posted->related;
-    operation->peer_world = comm_world_rank(comm, key->peer);
+    operation->peer_world = t->stream.full ? -1 : comm_world_rank(comm, key->peer); /* outstanding bytes are of rows */
     operation->told = told_by_status(key, posted->related);
     operation->id = __atomic_add_fetch(&operation_count, 1, __ATOMIC_RELAXED);
     operation->skipped = (struct skipped){.operation = operation->id, .kind = key->kind, .is_coarse = key->coarse != 0};

@@ -86,7 +86,7 @@ fn what_a_record_alone_knows_is_said() {
     for expected in [
         "1 rank still ran when the record was written, 10.0 s after they began; nothing was written since, so they ended without MPI_Finalize",
         "of 7.02 s in MPI, sum of all ranks, the places of 2.00 s (28.5 %) are not known; a site that has a place may have up to 100 ms of it",
-        "the largest that took less than 10 µs inside MPI had 4 KiB, the smallest that took longer 8 KiB",
+        "the largest that took less than 10 µs inside MPI had 4.00 KiB, the smallest that took longer 8.00 KiB",
         "40 tests for 50 requests, of which 30 moved something",
         "they saved 10.0 % of the time without them",
         "did not reach MPI_Finalize as far as its record knows",

@@ -5,7 +5,7 @@
 #include "node_frames.h"
 #include "rank_view.h"
 
-enum { RANK_MODULES = 1024, RANK_FRAMES = 8192, RANK_PATH_BUCKETS = 8192 };
+enum { RANK_MODULES = 1024, RANK_FRAMES = 4096, RANK_PATH_BUCKETS = 4096 };
 
 struct rank_paths {
     struct {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { FRAMES = 8188 /* those of a chunk of 128 KiB */, BUCKETS = 4096, NONE = 0 };
+enum { FRAMES = 4092 /* those of a chunk of 64 KiB */, BUCKETS = 2048, NONE = 0 };
 
 /* Places are numbered from 1. */
 static struct {
@@ -19,11 +19,11 @@ static struct {
     unsigned sweeps;
 } tree;
 
-_Static_assert(sizeof(struct spool_chunk) + FRAMES * sizeof(struct spool_frame) <= 2 * SPOOL_CHUNK_ALIGN, "frames fill a chunk");
+_Static_assert(sizeof(struct spool_chunk) + FRAMES * sizeof(struct spool_frame) <= SPOOL_CHUNK_ALIGN, "frames fill a chunk");
 
 int frame_tree_open(void)
 {
-    struct spool_chunk *chunk = spool_new_chunk(SPOOL_CHUNK_FRAMES, 0, 2 * SPOOL_CHUNK_ALIGN, 0, 1);
+    struct spool_chunk *chunk = spool_new_chunk(SPOOL_CHUNK_FRAMES, 0, SPOOL_CHUNK_ALIGN, 0, 1);
     memset(&tree, 0, sizeof tree);
     tree.entries = chunk ? (struct spool_frame *)(chunk + 1) : NULL;
     return chunk != NULL;

@@ -8,7 +8,7 @@ _Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_ke
 
 static uint32_t operation_count, outcome_count; /* ids are per process, so that any thread can complete any request */
 
-enum { MOST_OF_JOB = 384 /* that LAPSCOPE_RECORD=job tells apart by path, peer, tag and size: then its memory is used up */ };
+enum { MOST_OF_JOB = 256 /* that LAPSCOPE_RECORD=job tells apart by path, peer, tag and size: then its memory is used up */ };
 
 static enum spool_detail definition_detail(const struct thread *t)
 {

@@ -119,7 +119,7 @@ static uint32_t intern_all(struct thread *t, struct path_found *found)
 /* Of LAPSCOPE_RECORD=job. Where the cells have most of the frames, their lighter half goes with its paths. */
 static void make_room_for_job(struct thread *t)
 {
-    enum { ENOUGH = 2048 };
+    enum { ENOUGH = 1024 };
     if (frame_tree_sweep() >= ENOUGH)
         return;
     cells_fold(t->cells);

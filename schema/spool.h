@@ -66,7 +66,8 @@ struct spool_file_header {
 };
 
 enum spool_chunk_kind {
-    SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3, SPOOL_CHUNK_CELLS = 4, SPOOL_CHUNK_DEVICE = 5
+    SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3, SPOOL_CHUNK_CELLS = 4, SPOOL_CHUNK_DEVICE = 5,
+    SPOOL_CHUNK_FRAMES = 6
 };
 
 #define SPOOL_MOST_ENTRIES_BYTES (1u << 20) /* a chunk that is no stream is not longer: all of it is read */
@@ -254,7 +255,8 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t first_unsuccessful_test, last_unsuccessful_test; /* absolute ticks */
     uint64_t last_incomplete;          /* likewise; 0: never */
     uint64_t next_same;                /* for the recorder */
-    uint64_t memory;                   /* for the recorder: enum spool_data_memory, of a persistent one as it was made */
+    uint32_t path;                     /* for the recorder */
+    uint32_t memory;                   /* likewise: enum spool_data_memory, of a persistent one as it was made */
     uint64_t definition;               /* for the recorder */
     uint32_t partitions;               /* of partitioned ones; else 1 or not set */
     uint16_t home;                     /* for the recorder */
@@ -344,6 +346,26 @@ struct spool_cell {                    /* 128 bytes */
 
 #define SPOOL_CELL_REST 255
 
+/* --- FRAMES: chunk header, then entries, of which those without an identity are not in use -------------------------
+ * The call paths of CELLS: a tree in a table of fixed size, whose entries are used again when no cell has their path any more. A
+ * path is named by its innermost frame's identity, which follows from the addresses: a path that comes back has its name again, and
+ * who reads while the rank writes knows by it what is whole. */
+struct spool_frame {                   /* 16 bytes */
+    uint64_t address;
+    uint32_t identity;                 /* written last; 0: not in use */
+    uint16_t caller;                   /* place of the caller's entry, plus 1; 0: the outermost that is kept */
+    uint16_t next;                     /* for the recorder */
+};
+
+#define SPOOL_FRAMES_DEPTH 32          /* of a path's frames the innermost are kept */
+
+static inline uint32_t spool_frame_identity(uint32_t caller, uint64_t address)
+{
+    uint64_t mixed = (address ^ (caller + UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xff51afd7ed558ccd);
+    mixed = (mixed ^ mixed >> 32 ^ caller) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return (uint32_t)(mixed >> 32) | (mixed >> 32 == 0);
+}
+
 #define SPOOL_SAMPLE_POSTS 8
 
 enum spool_sampled { SPOOL_SAMPLED_CALLER = 0, SPOOL_SAMPLED_OTHER = 1 };
@@ -382,6 +404,7 @@ _Static_assert(sizeof(struct spool_thread_state) == 128, "thread state");
 _Static_assert(sizeof(struct spool_tally) == 64, "tally entry");
 _Static_assert(sizeof(struct spool_cell) == 128, "cell");
 _Static_assert(sizeof(struct spool_device_state) == 128 && sizeof(struct spool_device_busy) == 32, "device entries");
+_Static_assert(sizeof(struct spool_frame) == 16, "frame");
 _Static_assert(sizeof(struct spool_injection) == sizeof(struct spool_tally), "injection entry");
 _Static_assert(sizeof(struct spool_sample) == sizeof(struct spool_tally), "sample entry");
 #endif

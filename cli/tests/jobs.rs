@@ -115,7 +115,10 @@ fn jobs_are_listed_filtered_and_sorted() {
     assert_eq!(rows, ["name,jobs,users,first_unix_ns,last_unix_ns,run_seconds,exposed_seconds,exposed_share,injected_jobs,gained_seconds", "Open MPI v4.1.4,2", "MPICH Version: 4.0.2"]);
     let csv = answer(place.path(), &["jobs", "--format", "csv"]);
     assert_eq!(csv.lines().count(), 4);
-    assert!(csv.starts_with("user_name,exposed_share,user,job,batch_job,executable,"), "{csv}");
+    assert!(
+        csv.starts_with("user_name,exposed_share,without_finalize,is_running,user,job,batch_job,"),
+        "{csv}"
+    );
 }
 
 /// What is said of all, and the cures of each executable: those of jobs with injection are not asked for more of it.
@@ -134,7 +137,7 @@ fn text_says_what_would_gain_most() {
         "most at MPI_Irecv app+0x1200",
         "  5.0 %  3.00 s  some ranks compute longer than others: share out the work evenly\n",
         "4711",
-        "three.0 (killed)",
+        "three.0 (no MPI_Finalize)",
     ] {
         assert!(said.contains(expected), "{expected}\n{said}");
     }
@@ -146,6 +149,59 @@ fn text_says_what_would_gain_most() {
     };
     assert_eq!(cures(0), [("test", 50), ("partner_late", 30)]);
     assert_eq!(cures(1), [("give_processors", 41), ("test", 25), ("partner_late", 10)]);
+}
+
+/// What is known of ranks that had not ended when their record was written depends on whether it would have been written again.
+#[test]
+fn who_has_not_ended_is_told_from_who_cannot_have() {
+    let place = tempfile::tempdir().unwrap();
+    let now = lapscope_data::calendar::now_s() * SECOND;
+    for (job, written, ended) in [
+        ("old.0", now - 3600 * SECOND, "running"),
+        ("new.0", now, "running"),
+        ("seen.0", now, "exit"),
+    ] {
+        let mut made = halo();
+        let is_last = i64::from(ended == "exit");
+        let (began_unix_ns, written_unix_ns) = (written - 10 * SECOND, written);
+        made.record = Record { job, began_unix_ns, written_unix_ns, is_last, ..made.record };
+        made.ranks[1].ended = ended;
+        put(place.path(), job, &made);
+    }
+    let said = answer(place.path(), &["jobs", "records"]);
+    for expected in ["old.0 (no MPI_Finalize)", "seen.0 (no MPI_Finalize)", "new.0"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(!said.contains("new.0 (") && !said.contains("killed"), "{said}");
+    let found = json(place.path(), &["jobs"]);
+    let of = |job: &Value| {
+        let name = job["job"].as_str().unwrap().to_owned();
+        (name, (job["without_finalize"].as_i64(), job["is_running"].as_bool()))
+    };
+    let found: BTreeMap<_, _> = found["jobs"].as_array().unwrap().iter().map(of).collect();
+    assert_eq!(found["old.0"], (Some(1), Some(false)));
+    assert_eq!(found["new.0"], (Some(0), Some(true)));
+    assert_eq!(found["seen.0"], (Some(1), Some(false)));
+}
+
+/// A node whose clock was not set does not say when there were jobs.
+#[test]
+fn a_clock_that_was_not_set_is_in_no_headline() {
+    let place = three();
+    let mut made = halo();
+    made.record = Record {
+        job: "unset.0",
+        began_unix_ns: SECOND,
+        written_unix_ns: 11 * SECOND,
+        ..made.record
+    };
+    put(place.path(), "unset", &made);
+    let said = answer(place.path(), &["jobs", "records"]);
+    assert!(
+        said.contains("4 jobs of 2 users, 2023-11-14 22:13 to 2023-11-14 22:46 UTC")
+            && !said.contains("1970"),
+        "{said}"
+    );
 }
 
 /// Many at once, over the same records: each job is there once.
@@ -179,7 +235,7 @@ fn what_cannot_be_read_is_named() {
     symlink("/dev/zero", records.join("zero.lapscope-job")).unwrap();
     symlink("/", records.join("root")).unwrap();
     let output = lapscope(place.path(), &["jobs", "records", "--format", "json"]);
-    assert!(output.status.success());
+    assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("short.lapscope-job "), "{said}");
     assert!(said.contains("other.lapscope-job is not the record of a job"), "{said}");

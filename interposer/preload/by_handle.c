@@ -87,14 +87,15 @@ static void *entry_for(void *handle, const char *name, const void *caller)
     dlsym_fn *next = next_dlsym();
     char profiled[80];
     int symbol = number_of(name);
-    if (symbol < 0 || !lapscope_entries[symbol] || is_of_other_namespace(handle) || strlen(name) >= sizeof profiled - 1)
+    void *entry = symbol < 0 ? NULL : lapscope_entry((unsigned)symbol, name);
+    if (!entry || is_of_other_namespace(handle) || strlen(name) >= sizeof profiled - 1)
         return NULL;
     snprintf(profiled, sizeof profiled, "P%s", name);
     void *found = next(handle, profiled) ? next(handle, name) : NULL;
-    if (!found || found == lapscope_entries[symbol] || is_asked_by_mpi(caller, name))
+    if (!found || found == entry || is_asked_by_mpi(caller, name))
         return NULL;
     void *in_line = next(RTLD_NEXT, name);
-    return (!in_line || in_line == found) && resolve_tells(symbol, found) ? lapscope_entries[symbol] : NULL;
+    return (!in_line || in_line == found) && resolve_tells((unsigned)symbol, found) ? entry : NULL;
 }
 
 static int look_for_definition(struct dl_phdr_info *object, size_t size, void *name)
@@ -108,7 +109,7 @@ static int look_for_definition(struct dl_phdr_info *object, size_t size, void *n
 static int is_ours_alone(void *handle, const char *name)
 {
     int symbol = handle == RTLD_DEFAULT ? number_of(name) : -1;
-    return symbol >= 0 && !lapscope_entries[symbol] && !lapscope_next_dlsym(RTLD_NEXT, name) &&
+    return symbol >= 0 && !lapscope_entry((unsigned)symbol, name) && !lapscope_next_dlsym(RTLD_NEXT, name) &&
            !dl_iterate_phdr(look_for_definition, (void *)name);
 }
 
@@ -129,6 +130,8 @@ void *lapscope_by_handle(void *handle, const char *name, const void *caller)
     int saved_errno = errno;
     void *entry = NULL;
     next_dlsym();
+    if (name && !strncmp(name, "MPI_", 4))
+        lapscope_make_indirect();
     if (name && may_be_fortran(name) && is_ours_alone(handle, name)) { /* what dlerror() says of it stays */
         entry = LAPSCOPE_NOWHERE;
     } else if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name && !strncmp(name, "MPI_", 4)) {

@@ -35,6 +35,18 @@ uint32_t hash_of(const char *name)
     return hash;
 }
 
+uint32_t symbol_count(const struct table *table)
+{
+    uint32_t bucket_count = table->gnu_hash[0], first = table->gnu_hash[1], last = 0;
+    const uint32_t *buckets = (const uint32_t *)((const ElfW(Addr) *)(table->gnu_hash + 4) + table->gnu_hash[2]);
+    const uint32_t *chain = buckets + bucket_count;
+    for (uint32_t i = 0; i < bucket_count; i++)
+        last = buckets[i] > last ? buckets[i] : last;
+    while (last >= first && last != 0 && !(chain[last - first] & 1))
+        last++;
+    return last < first ? first : last + 1;
+}
+
 ElfW(Sym) *find_symbol(const struct table *table, const char *name, uint32_t hash)
 {
     uint32_t bucket_count = table->gnu_hash[0], first = table->gnu_hash[1], bloom_count = table->gnu_hash[2];

@@ -17,6 +17,9 @@ int read_table(const ElfW(Dyn) *dynamic, ElfW(Addr) base, struct table *table) _
 /* Of a symbol's name, as the tables have it. */
 uint32_t hash_of(const char *name) __attribute__((visibility("hidden")));
 
+/* How many symbols the table has. */
+uint32_t symbol_count(const struct table *table) __attribute__((visibility("hidden")));
+
 /* The definition of a name in an object: its GNU hash table has buckets, chains and in front of them a Bloom filter. */
 ElfW(Sym) *find_symbol(const struct table *table, const char *name, uint32_t hash) __attribute__((visibility("hidden")));
 

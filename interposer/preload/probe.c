@@ -3,23 +3,36 @@
  * three hundred functions this way. We export all functions that any MPI has, and must not make this MPI look richer
  * than it is.
  *
- * So once the process has started, our C symbols become indirect ones (STT_GNU_IFUNC) in the copy of our symbol table
- * in memory: whoever binds to one from then on, calls probe() first, which answers NULL for what this MPI has not got.
- * Not in the file: libraries that are relocated before us would have glibc print a warning for each.
+ * So before the process first loads anything by dlopen(), or asks dlsym() for a function of MPI, our C symbols become indirect ones
+ * (STT_GNU_IFUNC) in the copy of our symbol table in memory: whoever binds to one from then on, calls probe() first, which answers NULL
+ * for what this MPI has not got. Not in the file: libraries that are relocated before us would have glibc print a warning for each.
+ * Nor at the start, as every process that inherits LD_PRELOAD would pay for its own copy of thirty pages.
  */
 #define _GNU_SOURCE
 #include "elf_table.h"
+#include "next_dlsym.h"
 #include "symbols.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-void *lapscope_entries[SYMBOL_COUNT];
-
 #ifndef __GLIBC__ /* no indirect symbols: nobody asks */
+void *lapscope_entry(unsigned symbol, const char *name)
+{
+    (void)symbol, (void)name;
+    return NULL;
+}
+
+void lapscope_make_indirect(void)
+{
+}
+
 void *lapscope_probe(unsigned symbol)
 {
     (void)symbol;
@@ -29,6 +42,16 @@ void *lapscope_probe(unsigned symbol)
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static int is_c_symbol(const char *name)
+{
+    return !strncmp(name, "MPI_", 4) && name[4] && name[5] >= 'a';
+}
+
+void *lapscope_entry(unsigned symbol, const char *name)
+{
+    return is_c_symbol(name) ? lapscope_entries + (size_t)symbol * LAPSCOPE_ENTRY_BYTES : NULL;
+}
 
 /* --- the answer --------------------------------------------------------------------------------------------------- */
 
@@ -60,15 +83,10 @@ void *lapscope_probe(unsigned symbol)
     strncat(name, at, sizeof name - 2);
     struct question question = {name + 1, name, hash_of(name + 1), hash_of(name), hash_of("PMPI_Init"), 0, 0};
     dl_iterate_phdr(ask_object, &question);
-    return question.has_function || !question.has_mpi ? lapscope_entries[symbol] : NULL;
+    return question.has_function || !question.has_mpi ? lapscope_entry(symbol, question.name) : NULL;
 }
 
 /* --- our own symbol table ----------------------------------------------------------------------------------------- */
-
-static int is_c_symbol(const char *name)
-{
-    return !strncmp(name, "MPI_", 4) && name[4] && name[5] >= 'a';
-}
 
 /* Makes the segment writable in which our symbols lie; or what it was. Returns 0 when that cannot be. */
 static int protect(const char *base, const void *symbols, int writable)
@@ -86,22 +104,53 @@ static int protect(const char *base, const void *symbols, int writable)
     return 0;
 }
 
-__attribute__((constructor)) static void make_indirect(void)
+/* In the order of the table, and by numbers alone. */
+static void make_indirect(void)
 {
     char *base = (char *)&__ehdr_start;
     struct table table;
     if (!read_table(_DYNAMIC, (ElfW(Addr))base, &table) || !protect(base, table.symbols, 1))
         return; /* this MPI looks as rich as we are, then */
-    const char *name = lapscope_symbols;
-    for (unsigned i = 0; i < SYMBOL_COUNT; i++, name += strlen(name) + 1) {
-        ElfW(Sym) *symbol = is_c_symbol(name) ? find_symbol(&table, name, hash_of(name)) : NULL;
-        if (!symbol)
+    for (uint32_t i = table.gnu_hash[1], end = symbol_count(&table); i < end; i++) {
+        ElfW(Sym) *symbol = &table.symbols[i];
+        size_t at = (size_t)(base + symbol->st_value - lapscope_entries);
+        if (at >= (size_t)SYMBOL_COUNT * LAPSCOPE_ENTRY_BYTES || !is_c_symbol(table.names + symbol->st_name))
             continue;
-        lapscope_entries[i] = base + symbol->st_value;
-        symbol->st_value = (ElfW(Addr))(lapscope_probes + i * LAPSCOPE_PROBE_BYTES - base);
+        symbol->st_value = (ElfW(Addr))(lapscope_probes + at / LAPSCOPE_ENTRY_BYTES * LAPSCOPE_PROBE_BYTES - base);
         symbol->st_info = (unsigned char)ELF64_ST_INFO(ELF64_ST_BIND(symbol->st_info), STT_GNU_IFUNC);
     }
     protect(base, table.symbols, 0);
 }
 
+void lapscope_make_indirect(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_indirect);
+}
+
 #endif
+
+/* --- dlopen() ------------------------------------------------------------------------------------------------------ */
+
+static void *open_nothing(const char *file, int flags)
+{
+    (void)file, (void)flags;
+    return NULL;
+}
+
+/* Called by our dlopen; returns where to jump. */
+void *lapscope_before_dlopen(void) __attribute__((visibility("hidden")));
+
+void *lapscope_before_dlopen(void)
+{
+    static void *next;
+    int saved_errno = errno;
+    void *found = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    if (!found) {
+        lapscope_make_indirect();
+        found = next_dlsym()(RTLD_NEXT, "dlopen");
+        __atomic_store_n(&next, found, __ATOMIC_RELAXED);
+    }
+    errno = saved_errno;
+    return found ? found : (void *)open_nothing;
+}

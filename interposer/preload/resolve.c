@@ -52,7 +52,7 @@ static const unsigned short function_of[] = {
 
 enum { PATH_BYTES = 4096 };
 
-extern void *lapscope_slots[SYMBOL_COUNT] __attribute__((visibility("hidden")));
+void *lapscope_slots[SYMBOL_COUNT] __attribute__((visibility("hidden"))); /* where each symbol's entry leads; NULL: not called yet */
 void *lapscope_resolve(unsigned symbol) __attribute__((visibility("hidden")));
 
 static void *real[FUNCTION_COUNT], *in_line[FUNCTION_COUNT], *substitutes[FUNCTION_COUNT]; /* host.h */

@@ -22,9 +22,15 @@ enum { LAPSCOPE_PROBE_BYTES = 16 };
 extern char lapscope_probes[] __attribute__((visibility("hidden")));
 void *lapscope_probe(unsigned symbol) __attribute__((visibility("hidden")));
 
-/* Where the trampolines of C functions are, by number; NULL for Fortran's, and before our constructor has run
- * (probe.c). */
-extern void *lapscope_entries[SYMBOL_COUNT] __attribute__((visibility("hidden")));
+/* The trampolines themselves, by number. */
+enum { LAPSCOPE_ENTRY_BYTES = 32 };
+extern char lapscope_entries[] __attribute__((visibility("hidden")));
+
+/* Where the trampoline of a C function is; NULL for Fortran's. */
+void *lapscope_entry(unsigned symbol, const char *name) __attribute__((visibility("hidden")));
+
+/* From here on, who asks whether this MPI has a C function is told the truth (probe.c). */
+void lapscope_make_indirect(void) __attribute__((visibility("hidden")));
 
 /* What _exit() calls before it leaves (exit.c). */
 extern void (*lapscope_exit_hook)(void) __attribute__((visibility("hidden")));

@@ -1,30 +1,27 @@
 /*
  * One exported entry for each symbol of functions.inc: a jump through its slot, and nothing else.
  *
- * A slot first points at its own first-call stub, which names the symbol by number and goes to first_call. That saves
- * every register that may carry an argument, lets lapscope_resolve() (resolve.c) fill the slot, restores the registers
- * and jumps through the slot. The stack pointer is what it was at entry, so arguments on the stack are where the callee
- * expects them, and the return address is the application's.
+ * A slot is empty at first, so that no process that inherits LD_PRELOAD has to relocate it. Then the entry names its symbol by number
+ * and goes to first_call. That saves every register that may carry an argument, lets lapscope_resolve() (resolve.c) fill the slot,
+ * restores the registers and jumps where that leads. The stack pointer is what it was at entry, so arguments on the stack are where
+ * the callee expects them, and the return address is the application's.
  */
 #if defined(__x86_64__)
 
         .macro SYMBOL_ENTRY name
-        .text
-        .p2align 4
+        .section .text.entries, "ax", %progbits
+        .p2align 5                      /* LAPSCOPE_ENTRY_BYTES */
         .globl  \name
         .type   \name, @function
 \name:
         endbr64
-        jmp     *slot_\name(%rip)
-        .size   \name, . - \name
-first_\name:
-        endbr64
-        pushq   $slot_index
+        movq    lapscope_slots + 8 * slot_index(%rip), %r11
+        testq   %r11, %r11
+        jz      1f
+        jmp     *%r11
+1:      pushq   $slot_index
         jmp     first_call
-        .data
-        .p2align 3
-slot_\name:
-        .quad   first_\name
+        .size   \name, . - \name
         .section .text.probes, "ax", %progbits
         .p2align 4
         endbr64
@@ -36,24 +33,19 @@ slot_\name:
 #elif defined(__aarch64__)
 
         .macro SYMBOL_ENTRY name
-        .text
-        .p2align 4
+        .section .text.entries, "ax", %progbits
+        .p2align 5                      /* LAPSCOPE_ENTRY_BYTES */
         .globl  \name
         .type   \name, %function
 \name:
         hint    #34                     /* bti c */
-        adrp    x16, slot_\name
-        ldr     x16, [x16, #:lo12:slot_\name]
+        adrp    x16, lapscope_slots + 8 * slot_index
+        ldr     x16, [x16, #:lo12:lapscope_slots + 8 * slot_index]
+        cbz     x16, 1f
         br      x16
-        .size   \name, . - \name
-first_\name:
-        hint    #36                     /* bti j */
-        movz    w17, #slot_index
+1:      movz    w17, #slot_index
         b       first_call
-        .data
-        .p2align 3
-slot_\name:
-        .xword  first_\name
+        .size   \name, . - \name
         .section .text.probes, "ax", %progbits
         .p2align 4
         hint    #34                     /* bti c */
@@ -68,21 +60,24 @@ slot_\name:
 
         .set    slot_index, 0
 
+        .section .text.entries, "ax", %progbits
+        .p2align 5
+        .hidden lapscope_entries
+        .globl  lapscope_entries
+lapscope_entries:
+
 /* What the loader calls when it binds a symbol, 16 bytes each (probe.c). */
         .section .text.probes, "ax", %progbits
         .p2align 4
         .hidden lapscope_next_dlsym
         .hidden lapscope_by_handle
+        .hidden lapscope_before_dlopen
         .hidden lapscope_probes
         .globl  lapscope_probes
         .hidden lapscope_probe
 lapscope_probes:
 
-        .data
-        .p2align 3
-        .hidden lapscope_slots
-        .globl  lapscope_slots
-lapscope_slots:
+        .hidden lapscope_slots          /* resolve.c */
 
 #define FUNCTION(function)
 #define SYMBOL(name, function) SYMBOL_ENTRY name
@@ -179,6 +174,29 @@ dlsym:
         .cfi_endproc
         .size   dlsym, . - dlsym
 
+/* dlopen(file, flags): the next dlopen, as if it had been called in our stead, once our symbols are ready for what it binds. */
+        .globl  dlopen
+        .type   dlopen, @function
+dlopen:
+        .cfi_startproc
+        endbr64
+        pushq   %rdi
+        .cfi_def_cfa_offset 16
+        pushq   %rsi
+        .cfi_def_cfa_offset 24
+        subq    $8, %rsp
+        .cfi_def_cfa_offset 32
+        call    lapscope_before_dlopen
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 24
+        popq    %rsi
+        .cfi_def_cfa_offset 16
+        popq    %rdi
+        .cfi_def_cfa_offset 8
+        jmp     *%rax
+        .cfi_endproc
+        .size   dlopen, . - dlopen
+
 #elif defined(__aarch64__)
 
 /* On entry: the symbol's number in x17. */
@@ -243,6 +261,26 @@ dlsym:
         br      x16
         .cfi_endproc
         .size   dlsym, . - dlsym
+
+/* dlopen(file, flags): the next dlopen, as if it had been called in our stead, once our symbols are ready for what it binds. */
+        .globl  dlopen
+        .type   dlopen, %function
+dlopen:
+        .cfi_startproc
+        hint    #34                     /* bti c */
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        stp     x0, x1, [sp, #16]
+        bl      lapscope_before_dlopen
+        mov     x16, x0
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_def_cfa_offset 0
+        br      x16
+        .cfi_endproc
+        .size   dlopen, . - dlopen
 
 #endif
         .section .note.GNU-stack, "", %progbits

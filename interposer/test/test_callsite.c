@@ -8,11 +8,14 @@
 #include "check.h"
 
 #include "../recorder/record/callsite.h"
+#include "../recorder/record/frame_tree.h"
 
 #include <alloca.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { DEEPEST = 9, KINDS = 7, WALKS = 60000, THREADS = 3 };
 
@@ -147,6 +150,7 @@ static unsigned long disagreements(struct seen *seen)
 struct result {
     unsigned long wrong, nameless;
     uint64_t misses;
+    size_t site_bytes;
     unsigned seed;
 };
 
@@ -168,6 +172,7 @@ static void *wander(void *argument)
     }
     result->wrong = disagreements(seen);
     result->misses = walk.t->callsites->misses;
+    result->site_bytes = walk.t->callsites->site_bytes;
     free(seen);
     return NULL;
 }
@@ -213,8 +218,34 @@ static void test_hit(void)
     CHECK_EQUAL(walk.t->callsites->misses, misses);
 }
 
+/* LAPSCOPE_RECORD=job: paths that have gone come back by the same name, and call sites take no more memory. */
+static int job(void)
+{
+    enum { MOST_SITE_BYTES = 160 << 10 };
+    struct result result = {.seed = 40};
+    setenv("LAPSCOPE_RECORD", "job", 1);
+    wander(&result);
+    CHECK_EQUAL(result.wrong, 0);
+    CHECK_EQUAL(result.nameless, 0);
+    CHECK(frame_tree_sweeps() > 0);
+    CHECK(result.site_bytes > MOST_SITE_BYTES / 2 && result.site_bytes <= MOST_SITE_BYTES);
+    tear_down();
+    return check_summary() | fflush(stdout);
+}
+
+static void test_job(void)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (!pid)
+        _exit(job());
+    waitpid(pid, &status, 0);
+    CHECK_EQUAL(status, 0);
+}
+
 int main(void)
 {
+    test_job();
     test_walks();
     test_threads();
     test_hit();

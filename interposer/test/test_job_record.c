@@ -10,6 +10,7 @@
 #include "../recorder/base/config.h"
 #include "../recorder/node/job_record.h"
 #include "../recorder/node/job_text.h"
+#include "../recorder/node/meeting.h"
 #include "../recorder/node/node_sums.h"
 #include "../recorder/record/cells.h"
 #include "../recorder/record/tally.h"
@@ -188,12 +189,22 @@ static void communicate(unsigned sites)
     }
 }
 
+/* Programs close what is not theirs. */
+static void close_all_but(int gate)
+{
+    for (int fd = 3; fd < 1024; fd++)
+        if (fd != gate)
+            close(fd);
+}
+
 static void end(enum spool_end how)
 {
     spool_header()->finalize_begin = clock_now();
     spool_finish(how);
     job_record_end();
 }
+
+static int ranks_close_descriptors;
 
 /* A rank as a process of its own. `how`: 0: it is killed. */
 static pid_t start_rank(int rank, int size, unsigned sites, enum spool_end how, int gate)
@@ -209,6 +220,8 @@ static pid_t start_rank(int rank, int size, unsigned sites, enum spool_end how, 
         raise(SIGKILL);
     if (read(gate, &byte, 1) != 1 || !is_in)
         _exit(!is_in);
+    if (ranks_close_descriptors)
+        close_all_but(gate);
     end(how);
     _exit(0);
 }
@@ -259,6 +272,126 @@ static void test_ranks_are_put_together(void)
     CHECK_EQUAL(count, 10 * RANKS);
     CHECK_EQUAL(bytes, 40960 * RANKS);
     CHECK(inside > 999 * RANKS * SECOND_NS / 1000 && inside < 1001 * RANKS * SECOND_NS / 1000);
+}
+
+static void test_without_descriptors(void)
+{
+    clear();
+    ranks_close_descriptors = 1;
+    run(RANKS, 5, SPOOL_FINALIZED);
+    ranks_close_descriptors = 0;
+    CHECK(read_record() > 1000);
+    CHECK_EQUAL(count_of("\tfinalize\t"), RANKS);
+    CHECK_EQUAL(count_of("\nMPI_Send\t"), 5);
+    CHECK_EQUAL(count_of("\t1\n[setting]\n"), 1); /* is_last */
+}
+
+/* Who dies between meeting_lock and meeting_unlock keeps nobody out. */
+static void test_a_lock_is_left_behind(void)
+{
+    struct attendance own;
+    struct meeting_keeper keeper;
+    CHECK_EQUAL(meeting_make(&own, "job", ""), 0);
+    meeting_describe(&own, &keeper);
+    pid_t pid = fork();
+    if (!pid) {
+        struct attendance other;
+        _exit(meeting_join(&other, &keeper, "job", "") != 0 || !meeting_lock(&other));
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK_EQUAL(status, 0);
+    CHECK(meeting_lock(&own));
+    CHECK(!meeting_lock(&own));
+    meeting_unlock(&own);
+    CHECK(meeting_lock(&own));
+    meeting_forget(&own);
+}
+
+/* --- call paths --------------------------------------------------------------------------------------------------- */
+
+enum { OUTER_FRAMES = 6 };
+
+static struct spool_tally *tally_at(uintptr_t address)
+{
+    uintptr_t frames[1 + OUTER_FRAMES];
+    for (unsigned i = 0; i <= OUTER_FRAMES; i++)
+        frames[i] = i ? 0x1000000 * i + address / 16 / (1u << i) : address;
+    return tally_find(current_thread, CALL_MPI_Send, path_define(current_thread, frames, 1 + OUTER_FRAMES), 8, SPOOL_TALLY_SUMMARY);
+}
+
+/* Whether the record has the frame at that address, and a site of so many seconds at it. */
+static int has_site_at(uintptr_t address, unsigned seconds)
+{
+    long frame = 0, id, number;
+    unsigned long long inside;
+    const char *row = strstr(page, "[frame]\n"), *sites = strstr(page, "[site]\n");
+    for (; row && row < sites && !frame; row = strchr(row + 1, '\n'))
+        if (sscanf(row, "\n%ld\t%*d\t\t%ld", &id, &number) == 2 && (uintptr_t)number == address)
+            frame = id;
+    for (row = strstr(sites, "\nMPI_Send\t"); row && frame; row = strstr(row + 1, "\nMPI_Send\t"))
+        if (sscanf(row, "\nMPI_Send\t%ld\tsummary\t%*d\t%*u\t%*u\t%llu", &id, &inside) == 2 && id == frame)
+            return inside / (SECOND_NS / 100) >= 99u * seconds;
+    return 0;
+}
+
+/* The heaviest sites come last, and behind them many light ones once more: their frames are in the record, and the time of the light
+ * ones is in the sum of the function. */
+static void test_heavy_sites_have_their_places(void)
+{
+    enum { LIGHT = 20000, HEAVY = 20, FIRST_HEAVY = 0x40000000 };
+    clear();
+    pid_t pid = fork();
+    if (!pid) {
+        if (!begin(0, 1))
+            _exit(1);
+        uint64_t second = clock_ticks(SECOND_NS, spool_header()->nominal_ticks_per_ns);
+        unsigned chunks = spool_header()->chunks;
+        for (unsigned i = 0; i < 3 * LIGHT; i++) {
+            unsigned heavy = i % LIGHT - (LIGHT - HEAVY), is_heavy = heavy < HEAVY && i < 2 * LIGHT;
+            struct spool_tally *tally = tally_at(is_heavy ? FIRST_HEAVY + 16 * heavy : 0x1000 + 16 * (i % LIGHT));
+            tally->count++;
+            tally->inside_ticks += is_heavy ? second : 1000;
+        }
+        end(SPOOL_FINALIZED);
+        _exit(spool_header()->chunks != chunks); /* nor does memory grow */
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK_EQUAL(status, 0);
+    CHECK(read_record() > PAGE / 4);
+    for (unsigned i = 0; i < HEAVY; i++)
+        CHECK(has_site_at(FIRST_HEAVY + 16 * i, 2));
+}
+
+/* Ranks have other sites each, more together than a node keeps: that of the last one is heavy. */
+static void test_heavy_sites_of_late_ranks(void)
+{
+    enum { MANY = 8, LIGHT = 1000, HEAVY = 0x40000000 };
+    clear();
+    for (int rank = 0; rank < MANY; rank++) {
+        while (rank == 1 && read_record() == 0)
+            usleep(1000);
+        usleep(rank == MANY - 1 ? 500000 : 0); /* so that it comes last */
+        if (fork())
+            continue;
+        if (!begin(rank, MANY))
+            _exit(1);
+        uint64_t second = clock_ticks(SECOND_NS, spool_header()->nominal_ticks_per_ns);
+        for (unsigned i = 0; i <= LIGHT; i++) {
+            int is_heavy = i == LIGHT && rank == MANY - 1;
+            struct spool_tally *tally = tally_at(is_heavy ? HEAVY : 0x1000 + 16 * (i + LIGHT * (unsigned)rank));
+            tally->count++;
+            tally->inside_ticks += is_heavy ? second : 1000;
+        }
+        usleep(1500000);
+        end(SPOOL_FINALIZED);
+        _exit(0);
+    }
+    while (wait(NULL) > 0)
+        continue;
+    CHECK(read_record() > PAGE / 4);
+    CHECK(has_site_at(HEAVY, 1));
 }
 
 /* The mode of a record in a directory of this mode. */
@@ -367,6 +500,10 @@ int main(void)
     current_thread = NULL;
     thread_count = 0;
     test_ranks_are_put_together();
+    test_without_descriptors();
+    test_a_lock_is_left_behind();
+    test_heavy_sites_have_their_places();
+    test_heavy_sites_of_late_ranks();
     test_who_may_read_it();
     test_a_killed_rank_counts();
     test_it_stays_small();

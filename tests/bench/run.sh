@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [gpu] [followed] [python] [tune] [live] [many_jobs]      default: all
+#   tests/bench/run.sh [rate] [records] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies] [sample] [gpu] [followed] [python] [tune] [live] [many_jobs] [commands]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -342,6 +342,14 @@ many_jobs() {
     python3 tests/bench/jobs.py "$work/jobs" "$lapscope" target/release/examples/jobs
 }
 
-for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample gpu followed python tune live many_jobs}"; do
+# a thousand commands of a shell, each a process without MPI
+commands() {
+    echo "== a process without MPI: bare, with a preload library that is empty, and with lapscope's, in turn"
+    echo 'int nothing;' | cc -shared -fPIC -o "$work/empty.so" -x c -
+    cc -O2 -o "$work/commands" tests/bench/commands.c
+    "$work/commands" 1000 "$work/empty.so" "$preload"
+}
+
+for part in "${@:-rate records off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies sample gpu followed python tune live many_jobs commands}"; do
     for one in $part; do "$one"; done
 done

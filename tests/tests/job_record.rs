@@ -109,6 +109,34 @@ fn a_killed_job_leaves_its_record() {
     }
 }
 
+/// A program that closes what is not its own, and calls from many paths: all of it is in the record, and the heaviest path, which
+/// comes last, is there whole.
+#[test]
+fn the_heaviest_path_is_kept_and_no_descriptor_needed() {
+    const ROUNDS: u64 = 3000;
+    for mpi in mpis!() {
+        let place = place();
+        let directory = records_in(place.path());
+        let with = job(mpi, "closed_descriptors", 1, place.path())
+            .env("LAPSCOPE_RECORD", "job")
+            .env("LAPSCOPE_DIR", &directory)
+            .run();
+        assert_eq!(
+            (with.stdout.as_str(), &with.said[..]),
+            ("0 bytes, 800 of 800 numbers\n", &[][..])
+        );
+        let record = NodeRecord::read(&only_record(&directory)).expect("a record");
+        assert_eq!((record.record.is_last, record.ranks[0].ended), (1, "finalize"));
+        for call in ["MPI_Irecv", "MPI_Send"] {
+            let sites = || record.sites.iter().filter(|site| site.call == call);
+            assert_eq!(sites().map(|site| site.count).sum::<u64>(), 2 * ROUNDS + 1, "{record:?}");
+            let often = sites().find(|site| site.frame.is_some() && site.count >= ROUNDS);
+            let path = record.path(often.expect("the last one").frame);
+            assert!(path.len() >= 4, "{call}: {path:?}");
+        }
+    }
+}
+
 /// Full from the start, full later, and no directory at all: the program does as it does, and nothing is said.
 #[test]
 fn without_room_nothing_happens() {

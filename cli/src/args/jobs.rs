@@ -14,6 +14,7 @@ use lapscope_show::format::Format;
 #[command(after_help = "\
 Records below the directories are imported into the database; those that have not changed since cost a stat. Any number of
 importers may run at once. Without a directory the database is only read. schema/jobs.md has its tables, for sqlite3.
+The exit code is 1 where a record could not be read; all others are imported.
 
 Examples:
   lapscope jobs /scratch/lapscope                        imports what is new, and prints what would help

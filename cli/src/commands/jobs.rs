@@ -29,6 +29,7 @@ const NAMED_PROBLEMS: usize = 10;
 pub fn run(args: &JobsArgs) -> Result<ExitCode> {
     check(args)?;
     let (database, imported) = open(args)?;
+    let is_whole = imported.as_ref().map_or(true, |imported| imported.left_out == 0);
     let choice = JobsChoice {
         filter: args.filter(),
         order: args.sort,
@@ -62,7 +63,7 @@ pub fn run(args: &JobsArgs) -> Result<ExitCode> {
         let mut jobs = Jobs::read(&database, &args.database, imported, &choice)?;
         format::print(&mut jobs, args.format)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What can be wrong before anything is done.

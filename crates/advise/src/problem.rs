@@ -219,13 +219,16 @@ fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
     let keys: BTreeSet<(Rank, i64)> = dead.iter().map(|info| (info.rank, info.life)).collect();
     // not every command reads what was pending
     let is_read = !pending.is_empty();
+    let is_of_record = dead.iter().all(|rank| rank.summarized == Some(Full::JobRecord));
     let of_dead = pending.iter().filter(|item| keys.contains(&(item.rank, item.life)));
     let of_dead: Vec<PendingItem> = of_dead.cloned().collect();
     let outside = find_outside(dead, &of_dead);
     let mut places = group_places(&of_dead, &outside);
     let others = places.split_off(places.len().min(DEATHS_IN_FULL));
-    let mut problems: Vec<Problem> =
-        places.into_iter().map(|place| describe_deaths(place, ranks.len(), is_read)).collect();
+    let mut problems: Vec<Problem> = places
+        .into_iter()
+        .map(|place| describe_deaths(place, ranks.len(), is_read, is_of_record))
+        .collect();
     let rest: Vec<Rank> = others.into_iter().flat_map(|place| place.ranks).collect();
     let rest: Vec<Rank> = BTreeSet::from_iter(rest).into_iter().collect();
     if !rest.is_empty() {
@@ -237,10 +240,11 @@ fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
 }
 
 /// Ranks that died at the same place; where calls were not read it is not known whether they were in one.
-fn describe_deaths(place: PlaceGroup, of: usize, is_read: bool) -> Problem {
+fn describe_deaths(place: PlaceGroup, of: usize, is_read: bool, is_of_record: bool) -> Problem {
     let how = match place.ended {
         Ended::Abort => "called MPI_Abort",
         Ended::Exit => "exited without MPI_Finalize",
+        Ended::Killed if is_of_record => "did not reach MPI_Finalize as far as the record knows",
         Ended::Killed | Ended::Finalize if place.count == 1 => "was killed",
         Ended::Killed | Ended::Finalize => "were killed",
     };
@@ -262,6 +266,9 @@ fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
     let how = match info.ended {
         Ended::Abort => "called MPI_Abort",
         Ended::Exit => "exited without MPI_Finalize",
+        Ended::Killed if info.summarized == Some(Full::JobRecord) => {
+            "did not reach MPI_Finalize as far as its record knows"
+        }
         Ended::Killed | Ended::Finalize => "was killed",
     };
     let mut message = format!("rank {} on {} {how}", info.rank, info.host);

@@ -3,6 +3,7 @@
 
 mod database;
 mod fields;
+mod notes;
 mod shares;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod tests;
 use std::path::Path;
 
 use anyhow::Context;
+use serde_json::Value;
 
 use crate::db::rules::Rule;
 use crate::files::read_short;
@@ -130,6 +132,44 @@ impl JobRank {
     /// Time inside MPI; of all its processes together.
     pub fn mpi(&self) -> Nanos {
         self.exposed() + self.io + self.other
+    }
+}
+
+/// What lapscope's own tests saved, by the page of one process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TestsGain {
+    /// Of the time that the job would have taken without them.
+    pub share: f64,
+    /// How long the process was looked at.
+    pub seconds: f64,
+}
+
+impl JobInjector {
+    /// `None`: it was not measured.
+    pub fn gain(&self) -> Option<TestsGain> {
+        let page: Value = serde_json::from_str(self.automatic.as_deref()?).ok()?;
+        let share = page["gain"]["share"].as_f64().filter(|share| (-1.0..0.99).contains(share))?;
+        let seconds = page["seconds"].as_f64().filter(|seconds| (0.0..1e8).contains(seconds))?;
+        Some(TestsGain { share, seconds })
+    }
+}
+
+impl NodeRecord {
+    /// Until when the next version of the record was due, if ranks still ran: none came, so they do not.
+    pub fn due_unix_ns(&self) -> i64 {
+        const SLACK_NS: i64 = 60_000_000_000;
+        let is_interval =
+            |it: &&JobSetting| it.kind == "option" && it.name == "LAPSCOPE_JOB_INTERVAL";
+        let interval =
+            self.settings.iter().find(is_interval).and_then(|it| it.value.parse::<i64>().ok());
+        let interval_ns = interval.unwrap_or(60).clamp(1, 86400) * 1_000_000_000;
+        self.record.written_unix_ns.saturating_add(3 * interval_ns + SLACK_NS)
+    }
+
+    /// Processes that had not ended when the record was written.
+    pub fn running(&self) -> i64 {
+        let running = self.ranks.iter().filter(|rank| rank.ended == "running");
+        running.map(|rank| rank.processes).sum()
     }
 }
 

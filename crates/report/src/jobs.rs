@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use lapscope_advise::advice::Cure;
 use lapscope_advise::job_cures::{job_cures, JobCure};
+use lapscope_data::calendar::now_s;
 use lapscope_data::jobs::{
     GroupBy, Imported, JobFilter, JobGroup, JobOrder, JobPlace, JobsDatabase, ListedJob, PlaceKind,
 };
@@ -102,6 +103,10 @@ pub struct JobLine {
     /// `None`: this machine knows no such user.
     pub user_name: Option<String>,
     pub exposed_share: f64,
+    /// Ranks that ended without MPI_Finalize, as far as is known now.
+    pub without_finalize: i64,
+    /// Ranks still run, as far as is known now.
+    pub is_running: bool,
     #[serde(flatten)]
     pub job: ListedJob,
 }
@@ -109,10 +114,16 @@ pub struct JobLine {
 /// Each name is looked up once, as that may ask another machine.
 fn lines(jobs: Vec<ListedJob>) -> Vec<JobLine> {
     let mut names = HashMap::new();
-    let line = |job: ListedJob| JobLine {
-        user_name: names.entry(job.user).or_insert_with(|| user_name(job.user)).clone(),
-        exposed_share: share(job.exposed_seconds, job.run_seconds),
-        job,
+    let now_unix_ns = now_s().saturating_mul(1_000_000_000);
+    let line = |job: ListedJob| {
+        let is_due = now_unix_ns <= job.due_unix_ns;
+        JobLine {
+            user_name: names.entry(job.user).or_insert_with(|| user_name(job.user)).clone(),
+            exposed_share: share(job.exposed_seconds, job.run_seconds),
+            without_finalize: job.unfinished_ranks + if is_due { 0 } else { job.running_ranks },
+            is_running: is_due && job.is_over == 0,
+            job,
+        }
     };
     jobs.into_iter().map(line).collect()
 }

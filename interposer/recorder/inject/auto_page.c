@@ -155,8 +155,8 @@ static void put_sums(struct text *text, const struct auto_page *page)
 
 static void put_site(struct text *text, const struct inject_site *site)
 {
-    const uintptr_t *frames;
-    unsigned count = path_frames(site->key.path, &frames);
+    uintptr_t frames[PATH_MOST_FRAMES];
+    unsigned count = path_frames(site->key.path, frames);
     put(text, "{\"call\":\"%s\",\"path\":[", call_names[site->key.call]);
     for (unsigned i = 0, told = 0; i < count && told < FRAMES_TOLD; i++) {
         struct module_place place;

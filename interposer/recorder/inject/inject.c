@@ -85,10 +85,10 @@ static struct inject_site *new_site(struct injector *injector, const struct oper
         return NULL;
     *site = (struct inject_site){.hash = hash, .key = {operation->key.path, operation->key.call},
                                  .sums = (struct spool_injection *)place};
-    const uintptr_t *path;
-    unsigned count = path_frames(operation->key.path, &path);
+    uintptr_t path[PATH_MOST_FRAMES];
+    unsigned count = path_frames(operation->key.path, path);
     if (!count) /* without call paths there are no callers to tell apart */
-        path = &caller, count = 1;
+        path[0] = caller, count = 1;
     site->sums->is_off = (uint8_t)inject_policy_is_off(call_names[operation->key.call], path, count);
     return site;
 }

@@ -187,43 +187,20 @@ static void put_module(struct job_text *text, const struct node_module *module, 
     job_put_module(text, &(struct job_module){number, path, *build_id ? build_id : NULL});
 }
 
-/* Frames and modules get their numbers in the order of their places, so that callers stand before what they call. */
-static void number_frames(struct node_sums *sums)
-{
-    for (unsigned i = 0; i < sums->module_count; i++)
-        sums->modules[i].number = 0;
-    for (unsigned i = 0; i < sums->frame_count; i++)
-        sums->frames[i].number = 0;
-    for (unsigned i = 0; i < sums->site_count; i++)
-        for (unsigned at = sums->sites[i].cell.sums.path; at && !sums->frames[at - 1].number; at = sums->frames[at - 1].caller)
-            sums->frames[at - 1].number = 1;
-    uint16_t number = 0;
-    for (unsigned i = 0; i < sums->frame_count; i++) {
-        if (!sums->frames[i].number)
-            continue;
-        sums->frames[i].number = ++number;
-        if (sums->frames[i].module)
-            sums->modules[sums->frames[i].module - 1].number = 1;
-    }
-    number = 0;
-    for (unsigned i = 0; i < sums->module_count; i++)
-        if (sums->modules[i].number)
-            sums->modules[i].number = ++number;
-}
-
 static void put_places(struct job_text *text, struct node_sums *sums)
 {
-    number_frames(sums);
+    const struct node_frames *frames = &sums->frames;
+    node_sums_number_frames(sums);
     job_put(text, JOB_HEAD_module);
-    for (unsigned i = 0; i < sums->module_count; i++)
-        if (sums->modules[i].number)
-            put_module(text, &sums->modules[i], sums->modules[i].number);
+    for (unsigned i = 0; i < frames->module_count; i++)
+        if (frames->modules[i].number)
+            put_module(text, &frames->modules[i], frames->modules[i].number);
     job_put(text, JOB_HEAD_frame);
-    for (unsigned i = 0; i < sums->frame_count; i++) {
-        const struct node_frame *frame = &sums->frames[i];
+    for (unsigned i = 0; i < frames->frame_count; i++) {
+        const struct node_frame *frame = &frames->frames[i];
         if (frame->number)
-            job_put_frame(text, &(struct job_frame){frame->number, frame->caller ? sums->frames[frame->caller - 1].number : JOB_NULL,
-                                                    frame->module ? (int64_t)sums->modules[frame->module - 1].number : JOB_NULL,
+            job_put_frame(text, &(struct job_frame){frame->number, frame->caller ? frames->frames[frame->caller - 1].number : JOB_NULL,
+                                                    frame->module ? (int64_t)frames->modules[frame->module - 1].number : JOB_NULL,
                                                     (int64_t)frame->address});
     }
 }
@@ -241,7 +218,7 @@ static void put_site(struct job_text *text, const struct node_sums *sums, const 
     uint64_t missed = sums->bounds_ns > site->bounds_ns ? sums->bounds_ns - site->bounds_ns : 0; /* on ranks that do not have it */
     struct job_site row = {
         .call = call_names[cell->sums.call_plus_1 - 1],
-        .frame = cell->sums.path ? sums->frames[cell->sums.path - 1].number : JOB_NULL,
+        .frame = cell->sums.path ? sums->frames.frames[cell->sums.path - 1].number : JOB_NULL,
         .reason = cell->sums.reason == SPOOL_TALLY_UNSUCCESSFUL_TEST ? "unsuccessful_test" : "summary",
         .size_class = is_rest ? class_of_mean(&cell->sums) : cell->sums.size_class,
         .count = bounded(cell->sums.count, MOST),
@@ -351,19 +328,17 @@ static void fit_page(struct job_text *text, const struct job_page_facts *facts, 
 int job_page_write(struct job_text *text, const struct job_page_facts *facts, const struct attendance *own, int is_last)
 {
     struct rank_view views[MEETING_SEATS];
-    unsigned seats = __atomic_load_n(&own->meeting->seats_taken, __ATOMIC_SEQ_CST), count = 0;
-    seats = seats < MEETING_SEATS ? seats : MEETING_SEATS;
-    struct node_sums *sums = node_sums_create(seats);
-    if (!sums)
-        return 0;
-    for (unsigned i = 0; i < seats; i++) {
-        struct spool_memory room = meeting_room(own, i);
-        if (rank_view_open(&views[count], &room))
+    unsigned seats, count = 0;
+    const unsigned char *rooms = meeting_map_rooms(own, &seats);
+    struct node_sums *sums = rooms ? node_sums_create(seats) : NULL;
+    for (unsigned i = 0; sums && i < seats; i++)
+        if (rank_view_open(&views[count], rooms + (size_t)i * MEETING_SEAT_BYTES, MEETING_SEAT_BYTES))
             node_sums_add(sums, &views[count++], i, meeting_is_alive(own, i));
+    if (sums) {
+        fit_page(text, facts, own, sums, count ? &views[0] : NULL, is_last);
+        node_sums_destroy(sums, seats);
     }
-    fit_page(text, facts, own, sums, count ? &views[0] : NULL, is_last);
-    for (unsigned i = 0; i < count; i++)
-        rank_view_close(&views[i]);
-    node_sums_destroy(sums, seats);
-    return !text->is_cut;
+    if (rooms)
+        meeting_unmap_rooms(rooms, seats);
+    return sums && !text->is_cut;
 }

@@ -216,7 +216,7 @@ const struct spool_memory *job_record_begin(struct spool_identity *identity)
     record.interval_ns = (uint64_t)config.job_interval * 1000000000u;
     if (!find_directory() || !meet())
         return NULL;
-    record.room = meeting_room(&record.own, record.own.seat);
+    record.room = meeting_own_room(&record.own);
     identity->world = record.facts.job.world;
     identity->job = record.facts.job.identity;
     identity->launch = record.facts.job.launch;
@@ -337,7 +337,5 @@ void job_record_end(void)
 
 void job_record_forget(void)
 {
-    if (record.own.meeting && meeting_room(&record.own, 0).fd >= 0)
-        close(record.own.fd);
-    record.own.meeting = NULL;
+    meeting_leave_to_parent(&record.own);
 }

@@ -8,13 +8,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC "LAPSMEET"
+#define MAGIC "LAPSMEE2"
 
 enum { LOCK_TRIES = 1000 /* a millisecond each */ };
 
@@ -25,8 +24,8 @@ static uint64_t start_of(long pid)
     return process_start(text);
 }
 
-/* Maps what is under own->fd. Returns 0, or an errno value. */
-static int map(struct attendance *own)
+/* Maps the head of what is under own->fd. Returns 0, or an errno value. */
+static int map_head(struct attendance *own)
 {
     struct stat facts;
     if (fstat(own->fd, &facts) != 0)
@@ -42,11 +41,20 @@ static int map(struct attendance *own)
     return 0;
 }
 
+static off_t offset_of(unsigned seat)
+{
+    return MEETING_HEAD_BYTES + (off_t)seat * MEETING_SEAT_BYTES;
+}
+
 static int take_seat(struct attendance *own)
 {
     own->seat = __atomic_fetch_add(&own->meeting->seats_taken, 1, __ATOMIC_SEQ_CST);
     if (own->seat >= MEETING_SEATS)
         return ENOSPC;
+    void *room = mmap(NULL, MEETING_SEAT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, own->fd, offset_of(own->seat));
+    if (room == MAP_FAILED)
+        return errno;
+    own->room = room;
     struct meeting_seat *seat = &own->meeting->seats[own->seat];
     seat->pid = (int32_t)getpid();
     seat->pid_start = process_start("self");
@@ -58,6 +66,8 @@ void meeting_forget(struct attendance *own)
 {
     if (own->meeting)
         munmap(own->meeting, MEETING_HEAD_BYTES);
+    if (own->room)
+        munmap(own->room, MEETING_SEAT_BYTES);
     if (own->fd >= 0)
         close(own->fd);
     *own = (struct attendance){.fd = -1};
@@ -66,7 +76,7 @@ void meeting_forget(struct attendance *own)
 int meeting_make(struct attendance *own, const char *job, const char *launch)
 {
     *own = (struct attendance){.fd = spool_memory_open(MEETING_HEAD_BYTES + (uint64_t)MEETING_SEATS * MEETING_SEAT_BYTES)};
-    int error = own->fd < 0 ? errno : map(own);
+    int error = own->fd < 0 ? errno : map_head(own);
     if (!error) {
         snprintf(own->meeting->job, sizeof own->meeting->job, "%s", job);
         snprintf(own->meeting->launch, sizeof own->meeting->launch, "%s", launch);
@@ -108,7 +118,7 @@ int meeting_join(struct attendance *own, const struct meeting_keeper *keeper, co
         start_of(keeper->pid) != keeper->pid_start || !keeper->pid_start)
         return ESRCH;
     own->fd = open_of(keeper);
-    int error = own->fd < 0 ? ESRCH : map(own);
+    int error = own->fd < 0 ? ESRCH : map_head(own);
     if (!error && !is_of_job(own->meeting, job, launch))
         error = EEXIST;
     error = error ? error : take_seat(own);
@@ -125,17 +135,48 @@ static int own_descriptor(const struct attendance *own)
     return is_ours ? own->fd : -1;
 }
 
-struct spool_memory meeting_room(const struct attendance *own, unsigned seat)
-{
-    return (struct spool_memory){.fd = own_descriptor(own),
-                                 .offset = MEETING_HEAD_BYTES + (uint64_t)seat * MEETING_SEAT_BYTES,
-                                 .bytes = MEETING_SEAT_BYTES};
-}
-
 static unsigned seats_of(const struct attendance *own)
 {
     unsigned taken = __atomic_load_n(&own->meeting->seats_taken, __ATOMIC_SEQ_CST);
     return taken < MEETING_SEATS ? taken : MEETING_SEATS;
+}
+
+struct spool_memory meeting_own_room(const struct attendance *own)
+{
+    return (struct spool_memory){
+        .fd = own->fd, .offset = (uint64_t)offset_of(own->seat), .bytes = MEETING_SEAT_BYTES, .mapped = own->room};
+}
+
+/* Without a descriptor a mapping that is shared gives another one, of more of the same memory (mremap(2), old_size 0). */
+static void *map_again(const struct attendance *own, size_t bytes)
+{
+    unsigned char *mapped = mremap(own->meeting, 0, MEETING_HEAD_BYTES + bytes, MREMAP_MAYMOVE);
+    if (mapped == MAP_FAILED)
+        return MAP_FAILED;
+    munmap(mapped, MEETING_HEAD_BYTES);
+    return mapped + MEETING_HEAD_BYTES;
+}
+
+const unsigned char *meeting_map_rooms(const struct attendance *own, unsigned *seats)
+{
+    int fd = own_descriptor(own);
+    *seats = seats_of(own);
+    size_t bytes = (size_t)*seats * MEETING_SEAT_BYTES;
+    void *mapped = fd < 0 ? map_again(own, bytes) : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, offset_of(0));
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+void meeting_unmap_rooms(const unsigned char *rooms, unsigned seats)
+{
+    munmap((void *)(uintptr_t)rooms, (size_t)seats * MEETING_SEAT_BYTES);
+}
+
+void meeting_leave_to_parent(struct attendance *own)
+{
+    int fd = own->meeting ? own_descriptor(own) : -1;
+    if (fd >= 0)
+        close(fd);
+    own->meeting = NULL;
 }
 
 unsigned meeting_name_seat(const struct attendance *own, unsigned world, int rank)
@@ -182,13 +223,24 @@ void meeting_describe(const struct attendance *own, struct meeting_keeper *keepe
     process_boot(keeper->boot_id, sizeof keeper->boot_id);
 }
 
-/* The kernel lets the lock go with the process. */
+/* Whether who has the lock has gone without giving it back. */
+static int is_left_behind(const struct attendance *own, uint32_t holder)
+{
+    if (holder == 0 || holder == own->seat + 1) /* it has just been given back; another thread */
+        return 0;
+    const struct meeting_seat *seat = holder <= MEETING_SEATS ? &own->meeting->seats[holder - 1] : NULL;
+    return !seat || has_gone_on(own, holder - 1) || start_of(seat->pid) != seat->pid_start;
+}
+
 int meeting_lock(const struct attendance *own)
 {
     const struct timespec pause = {0, 1000000};
-    int fd = own_descriptor(own);
-    for (int i = 0; i < LOCK_TRIES && fd >= 0; i++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        uint32_t holder = 0;
+        if (__atomic_compare_exchange_n(&own->meeting->lock, &holder, own->seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            return 1;
+        if (is_left_behind(own, holder) &&
+            __atomic_compare_exchange_n(&own->meeting->lock, &holder, own->seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             return 1;
         nanosleep(&pause, NULL);
     }
@@ -197,7 +249,5 @@ int meeting_lock(const struct attendance *own)
 
 void meeting_unlock(const struct attendance *own)
 {
-    int fd = own_descriptor(own);
-    if (fd >= 0)
-        flock(fd, LOCK_UN);
+    __atomic_store_n(&own->meeting->lock, 0, __ATOMIC_SEQ_CST);
 }

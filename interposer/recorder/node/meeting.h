@@ -28,18 +28,20 @@ struct meeting {             /* at the begin of the memory */
     char job[256], launch[64];
     uint32_t seats_taken;    /* at least so many have been asked for */
     uint32_t keeper;         /* number of the seat, plus 1, whose process writes the record; 0: nobody does */
+    uint32_t lock;           /* likewise, who is between meeting_lock and meeting_unlock */
     struct meeting_seat seats[MEETING_SEATS];
 };
 
 _Static_assert(sizeof(struct meeting) <= MEETING_HEAD_BYTES, "seats begin behind it");
 
-/* A process at it. */
+/* A process at it. Programs close descriptors that are not theirs: whoever has come needs none any more. */
 struct attendance {
     struct meeting *meeting;
     int fd;
     dev_t device;
     ino_t inode;
     unsigned seat;
+    unsigned char *room;     /* the own seat's */
 };
 
 /* What a record says of the process that writes it. */
@@ -62,8 +64,12 @@ int meeting_join(struct attendance *own, const struct meeting_keeper *keeper, co
 /* Gives all up that was got. */
 void meeting_forget(struct attendance *own);
 
-/* The room for the spool of a seat. */
-struct spool_memory meeting_room(const struct attendance *own, unsigned seat);
+/* The room for the own spool. */
+struct spool_memory meeting_own_room(const struct attendance *own);
+
+/* The rooms for the spools of all seats that are taken, one behind the other, as they are now; NULL: there is no memory. */
+const unsigned char *meeting_map_rooms(const struct attendance *own, unsigned *seats);
+void meeting_unmap_rooms(const unsigned char *rooms, unsigned seats);
 
 /* Whether the process of a seat may still add to its spool. */
 int meeting_is_alive(const struct attendance *own, unsigned seat);
@@ -73,6 +79,9 @@ int meeting_has_others(const struct attendance *own);
 
 /* This process as its records name it. */
 void meeting_describe(const struct attendance *own, struct meeting_keeper *keeper);
+
+/* In a child of fork: the descriptor goes, if it is still ours. */
+void meeting_leave_to_parent(struct attendance *own);
 
 /* Only one process at a time is between these; 0 when it is not to be had within a second. */
 int meeting_lock(const struct attendance *own);

@@ -3,32 +3,21 @@
 
 #include "../base/call.h"
 #include "../base/intern.h"
+#include "rank_paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { VIEW_PATHS = 8192, VIEW_MODULES = 1024 };
-
-/* A rank's definitions by id, as far as they are needed. */
+/* A rank that is being added. */
 struct reading {
     struct node_sums *sums;
     const struct rank_view *view;
     struct node_rank *rank;
     unsigned seat;
     uint64_t bounds_ns;      /* what may have been folded away */
-    struct {
-        uint64_t begin, end, bias;
-        uint16_t place;      /* plus 1; 0: not looked up yet */
-        const unsigned char *path, *build_id;
-        uint16_t path_bytes, build_id_bytes;
-    } modules[VIEW_MODULES];
-    unsigned module_count;
-    struct {
-        const unsigned char *frames;
-        uint16_t count, place; /* of the innermost frame, plus 1; 0: not looked up yet */
-    } paths[VIEW_PATHS];
+    struct rank_paths paths;
 };
 
 static size_t sums_bytes(unsigned ranks)
@@ -86,70 +75,6 @@ enum node_time node_time_of(unsigned call)
     return call < CALL_COUNT ? time_of(&call_facts[call]) : NODE_TIMES;
 }
 
-/* --- call paths --------------------------------------------------------------------------------------------------- */
-
-static uint16_t module_place(struct reading *r, unsigned at)
-{
-    struct node_sums *sums = r->sums;
-    if (r->modules[at].place)
-        return r->modules[at].place;
-    for (unsigned i = 0; i < sums->module_count; i++) {
-        const struct node_module *known = &sums->modules[i];
-        if (known->path_bytes == r->modules[at].path_bytes && known->build_id_bytes == r->modules[at].build_id_bytes &&
-            !memcmp(known->path, r->modules[at].path, known->path_bytes) &&
-            !memcmp(known->build_id, r->modules[at].build_id, known->build_id_bytes))
-            return r->modules[at].place = (uint16_t)(i + 1);
-    }
-    if (sums->module_count == NODE_MODULES)
-        return 0;
-    sums->modules[sums->module_count] = (struct node_module){r->modules[at].path, r->modules[at].build_id, r->modules[at].path_bytes,
-                                                             r->modules[at].build_id_bytes, 0};
-    return r->modules[at].place = (uint16_t)++sums->module_count;
-}
-
-/* The place of a frame, plus 1; that of the caller where there is no room for more. */
-static uint16_t frame_place(struct node_sums *sums, uint16_t caller, uint16_t module, uint64_t address)
-{
-    uint64_t key[] = {address, (uint64_t)caller << 16 | module};
-    uint16_t *bucket = &sums->frame_buckets[intern_hash(key, sizeof key) >> 1 & (NODE_BUCKETS - 1)];
-    for (uint16_t at = *bucket; at; at = sums->frames[at - 1].next) {
-        const struct node_frame *frame = &sums->frames[at - 1];
-        if (frame->address == address && frame->caller == caller && frame->module == module)
-            return at;
-    }
-    if (sums->frame_count == NODE_FRAMES)
-        return caller;
-    sums->frames[sums->frame_count] = (struct node_frame){address, caller, module, *bucket, 0};
-    return *bucket = (uint16_t)++sums->frame_count;
-}
-
-/* The module of an address, which may have been loaded where another was: the last one counts. */
-static int module_of(const struct reading *r, uint64_t address)
-{
-    for (unsigned i = r->module_count; i-- > 0;)
-        if (address >= r->modules[i].begin && address < r->modules[i].end)
-            return (int)i;
-    return -1;
-}
-
-static uint16_t path_place(struct reading *r, uint32_t path)
-{
-    if (path == 0 || path >= VIEW_PATHS || !r->paths[path].frames)
-        return 0;
-    if (r->paths[path].place)
-        return r->paths[path].place;
-    unsigned count = r->paths[path].count < NODE_DEPTH ? r->paths[path].count : NODE_DEPTH;
-    uint16_t place = 0;
-    for (unsigned i = count; i-- > 0;) {
-        uint64_t address;
-        memcpy(&address, r->paths[path].frames + i * sizeof address, sizeof address);
-        int module = module_of(r, address);
-        place = frame_place(r->sums, place, module < 0 ? 0 : module_place(r, (unsigned)module),
-                            address - (module < 0 ? 0 : r->modules[module].bias));
-    }
-    return r->paths[path].place = place;
-}
-
 /* --- sites -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t time_in(const struct spool_cell *cell)
@@ -164,16 +89,15 @@ static uint16_t *site_bucket(struct node_sums *sums, const struct spool_tally *k
     return &sums->site_buckets[intern_hash(&word, sizeof word) >> 1 & (NODE_BUCKETS - 1)];
 }
 
-/* The site of a cell, whose first eight bytes are its key; NULL when there is no room. */
+/* The site of a cell, whose first eight bytes are its key: there is room. What was folded away before may have been its. */
 static struct node_site *site_of(struct node_sums *sums, const struct spool_cell *cell)
 {
     uint16_t *bucket = site_bucket(sums, &cell->sums);
     for (uint16_t at = *bucket; at; at = sums->sites[at - 1].next)
         if (!memcmp(&sums->sites[at - 1].cell, cell, 8))
             return &sums->sites[at - 1];
-    if (sums->site_count == NODE_SITES)
-        return NULL;
     struct node_site *site = &sums->sites[sums->site_count];
+    *site = (struct node_site){.cell.error_ticks = cell->sums.size_class == SPOOL_CELL_REST ? 0 : sums->folded_ns};
     memcpy(&site->cell, cell, 8);
     site->next = *bucket;
     *bucket = (uint16_t)++sums->site_count;
@@ -189,15 +113,9 @@ static struct spool_cell rest_of(const struct spool_cell *cell)
     return rest;
 }
 
-static void add_site(struct reading *r, struct spool_cell *cell)
+static void add_site(struct reading *r, const struct spool_cell *cell)
 {
     struct node_site *site = site_of(r->sums, cell);
-    if (!site) {
-        *cell = rest_of(cell);
-        site = site_of(r->sums, cell);
-    }
-    if (!site)
-        return; /* every function has one, so that there is room */
     spool_cell_add(&site->cell, cell);
     if (site->last_seat != r->seat + 1) {
         site->last_seat = r->seat + 1;
@@ -244,6 +162,34 @@ static void add_to_rank(struct node_rank *rank, const struct spool_cell *cell)
         rank->received_bytes += sums->bytes;
 }
 
+/* Where there are too many sites, or frames, half of the sites go. */
+static void make_room(struct node_sums *sums)
+{
+    node_sums_keep(sums, NODE_SITES / 2);
+    node_sums_number_frames(sums);
+    for (unsigned i = 0; i < sums->site_count; i++) {
+        uint32_t *path = &sums->sites[i].cell.sums.path;
+        *path = *path ? sums->frames.frames[*path - 1].number : 0;
+    }
+    node_frames_compact(&sums->frames);
+    memset(sums->site_buckets, 0, sizeof sums->site_buckets);
+    for (unsigned i = 0; i < sums->site_count; i++) {
+        uint16_t *bucket = site_bucket(sums, &sums->sites[i].cell.sums);
+        sums->sites[i].next = *bucket;
+        *bucket = (uint16_t)(i + 1);
+    }
+}
+
+static uint16_t path_place(struct reading *r, uint32_t path)
+{
+    int is_full;
+    uint16_t place = rank_paths_place(&r->paths, &r->sums->frames, path, &is_full);
+    if (!is_full)
+        return place;
+    make_room(r->sums);
+    return rank_paths_place(&r->paths, &r->sums->frames, path, &is_full);
+}
+
 static void read_cell(struct reading *r, const struct spool_cell *at)
 {
     struct spool_cell cell = *at; /* the rank may go on meanwhile */
@@ -253,6 +199,8 @@ static void read_cell(struct reading *r, const struct spool_cell *at)
     add_to_rank(r->rank, &cell);
     if (node_time_of(cell.sums.call_plus_1 - 1u) == NODE_TIMES)
         return;
+    if (r->sums->site_count == NODE_SITES)
+        make_room(r->sums);
     cell.sums.path = path_place(r, cell.sums.path);
     add_site(r, &cell);
 }
@@ -320,21 +268,8 @@ static void read_definition(struct reading *r, const struct spool_view *view)
 {
     if (view->type == SPOOL_META)
         read_meta(r, view);
-    if (view->type == SPOOL_MODULE && r->module_count < VIEW_MODULES) {
-        const struct spool_module *module = &view->module;
-        unsigned at = r->module_count++;
-        r->modules[at].begin = module->begin;
-        r->modules[at].end = module->begin + module->size;
-        r->modules[at].bias = module->base;
-        r->modules[at].path = view->payload;
-        r->modules[at].path_bytes = module->path_bytes;
-        r->modules[at].build_id = view->payload2;
-        r->modules[at].build_id_bytes = module->build_id_bytes;
-    }
-    if (view->type == SPOOL_PATH && view->path.id < VIEW_PATHS) {
-        r->paths[view->path.id].frames = view->payload;
-        r->paths[view->path.id].count = view->path.frames;
-    }
+    if (view->type == SPOOL_MODULE)
+        rank_paths_add_module(&r->paths, view);
 }
 
 static void read_stream(struct reading *r, const struct spool_chunk *chunk)
@@ -401,9 +336,12 @@ void node_sums_add(struct node_sums *sums, const struct rank_view *view, unsigne
     read_header(r->rank, view);
     r->rank->is_alive = is_alive;
     const struct spool_chunk *chunk = NULL;
-    while ((chunk = rank_view_next(view, chunk)))
+    while ((chunk = rank_view_next(view, chunk))) {
         if (chunk->kind == SPOOL_CHUNK_STREAM)
             read_stream(r, chunk);
+        else if (chunk->kind == SPOOL_CHUNK_FRAMES)
+            rank_paths_add_frames(&r->paths, chunk);
+    }
     while ((chunk = rank_view_next(view, chunk))) {
         if (chunk->kind == SPOOL_CHUNK_CELLS)
             read_cells(r, chunk);
@@ -476,6 +414,8 @@ void node_sums_keep(struct node_sums *sums, unsigned sites)
     kept = sites > kept ? sites : kept;
     for (unsigned i = kept; i < sums->site_count; i++) {
         struct node_site *site = &sums->sites[i], *into = rest_site(sums, kept, &site->cell);
+        uint64_t had = spool_sum(time_in(&site->cell), site->cell.error_ticks);
+        sums->folded_ns = had > sums->folded_ns ? had : sums->folded_ns;
         struct spool_cell cell = rest_of(&site->cell);
         if (into) {
             spool_cell_add(&into->cell, &cell);
@@ -487,4 +427,12 @@ void node_sums_keep(struct node_sums *sums, unsigned sites)
         sums->sites[kept++] = own_site;
     }
     sums->site_count = kept < sums->site_count ? kept : sums->site_count;
+}
+
+void node_sums_number_frames(struct node_sums *sums)
+{
+    node_frames_begin_numbers(&sums->frames);
+    for (unsigned i = 0; i < sums->site_count; i++)
+        node_frame_mark(&sums->frames, (uint16_t)sums->sites[i].cell.sums.path);
+    node_frames_number(&sums->frames);
 }

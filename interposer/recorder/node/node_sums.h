@@ -3,28 +3,10 @@
 #define LAPSCOPE_NODE_SUMS_H
 
 #include "../spool/cell.h"
+#include "node_frames.h"
 #include "rank_view.h"
 
-enum {
-    NODE_MODULES = 1024,
-    NODE_FRAMES = 8192,
-    NODE_SITES = 4096,
-    NODE_DEPTH = 32,         /* frames of a call path that are kept, the innermost */
-    NODE_BUCKETS = 8192
-};
-
-struct node_module {         /* in the memory of a rank, which stays mapped as long as these sums are in use */
-    const unsigned char *path, *build_id;
-    uint16_t path_bytes, build_id_bytes;
-    uint32_t number;         /* in the record; 0: no frame that is kept lies in it */
-};
-
-struct node_frame {
-    uint64_t address;
-    uint16_t caller, module; /* place plus 1; 0: none */
-    uint16_t next;           /* of its bucket, plus 1 */
-    uint16_t number;         /* in the record; 0: no site that is kept has it */
-};
+enum { NODE_SITES = 2048 /* of which half stay where there are more */, NODE_BUCKETS = 2048 };
 
 struct node_site {
     struct spool_cell cell;  /* call, reason and size class are those of its sums; its path is the frame's place plus 1 */
@@ -52,12 +34,12 @@ struct node_injection {
 };
 
 struct node_sums {
-    struct node_module modules[NODE_MODULES];
-    struct node_frame frames[NODE_FRAMES];
+    struct node_frames frames;
     struct node_site sites[NODE_SITES];
-    uint16_t frame_buckets[NODE_BUCKETS], site_buckets[NODE_BUCKETS];
-    unsigned module_count, frame_count, site_count, rank_count;
-    uint64_t bounds_ns;      /* of all ranks */
+    uint16_t site_buckets[NODE_BUCKETS];
+    unsigned site_count, rank_count;
+    uint64_t bounds_ns;      /* of all ranks: see node_site */
+    uint64_t folded_ns;      /* the most that a site had that was folded away */
     struct node_injection injection;
     struct node_rank ranks[];
 };
@@ -74,5 +56,8 @@ enum node_time node_time_of(unsigned call);
 
 /* Leaves the sites with the most time, at most so many; the others become parts of one of their function, without a frame. Sorts them. */
 void node_sums_keep(struct node_sums *sums, unsigned sites);
+
+/* Gives numbers to the frames of the sites that are left, and to their modules. */
+void node_sums_number_frames(struct node_sums *sums);
 
 #endif

@@ -1,28 +1,16 @@
-#define _GNU_SOURCE
 #include "rank_view.h"
 
 #include "../spool/definitions.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
-int rank_view_open(struct rank_view *view, const struct spool_memory *room)
+int rank_view_open(struct rank_view *view, const unsigned char *mapped, size_t bytes)
 {
-    void *mapped = room->fd < 0 ? MAP_FAILED : mmap(NULL, room->bytes, PROT_READ, MAP_SHARED, room->fd, (off_t)room->offset);
-    if (mapped == MAP_FAILED)
+    const struct spool_file_header *header = (const struct spool_file_header *)(const void *)mapped;
+    if (!mapped || memcmp(header->magic, SPOOL_MAGIC, sizeof header->magic) != 0) /* it is just beginning */
         return 0;
-    *view = (struct rank_view){.data = mapped, .bytes = room->bytes, .header = mapped};
-    if (memcmp(view->header->magic, SPOOL_MAGIC, sizeof view->header->magic) != 0) { /* it is just beginning */
-        rank_view_close(view);
-        return 0;
-    }
-    view->ns_per_tick = spool_ns_per_tick(view->header);
+    *view = (struct rank_view){.data = mapped, .bytes = bytes, .header = header, .ns_per_tick = spool_ns_per_tick(header)};
     return 1;
-}
-
-void rank_view_close(struct rank_view *view)
-{
-    munmap((void *)(uintptr_t)view->data, view->bytes);
 }
 
 const struct spool_chunk *rank_view_next(const struct rank_view *view, const struct spool_chunk *chunk)

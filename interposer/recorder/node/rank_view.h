@@ -3,7 +3,6 @@
 #define LAPSCOPE_RANK_VIEW_H
 
 #include "../spool/reader.h"
-#include "../spool/writer.h"
 
 struct rank_view {
     const unsigned char *data;
@@ -12,9 +11,8 @@ struct rank_view {
     uint64_t ns_per_tick;    /* in units of 2^-56 */
 };
 
-/* Returns 0 when nothing has been recorded there. */
-int rank_view_open(struct rank_view *view, const struct spool_memory *room);
-void rank_view_close(struct rank_view *view);
+/* Of what is mapped there, or NULL. Returns 0 when nothing has been recorded in it. */
+int rank_view_open(struct rank_view *view, const unsigned char *mapped, size_t bytes);
 
 /* The chunk behind another; NULL: the first, or there is none. */
 const struct spool_chunk *rank_view_next(const struct rank_view *view, const struct spool_chunk *chunk);

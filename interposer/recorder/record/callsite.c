@@ -14,10 +14,11 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MAX_CHECKS = 2 * PATH_MOST_FRAMES + 1, OWN_FRAMES = 8 };
+enum { MAX_CHECKS = 2 * PATH_MOST_FRAMES + 1, OWN_FRAMES = 8, SITE_BYTES_OF_JOB = 160 << 10 };
 _Static_assert(MAX_CHECKS < CALLSITE_SIZES * CALLSITE_SIZE_CHECKS, "a size for each site");
 
 static int enabled, depth_limit;
+static size_t most_site_bytes; /* of a thread */
 
 struct python_room {
     struct python_lines lines;
@@ -275,6 +276,7 @@ void callsite_configure(void)
 {
     enabled = config.callpath;
     depth_limit = (int)config.callpath_depth;
+    most_site_bytes = config.record == CONFIG_RECORD_JOB ? SITE_BYTES_OF_JOB : SIZE_MAX;
     path_configure();
     python_configure();
 }
@@ -312,7 +314,7 @@ struct callsite_cache *callsite_cache_create(void)
 /* It rests for a while before it becomes another: calls from inside whose call one is may still be under way. */
 static void retire(struct callsite_cache *cache, struct callsite *site)
 {
-    struct retired_callsites *retired = &cache->retired[site->checks / CALLSITE_SIZE_CHECKS];
+    struct retired_callsites *retired = &cache->retired[site->size];
     site->next_retired = NULL;
     if (retired->last)
         retired->last->next_retired = site;
@@ -322,19 +324,74 @@ static void retire(struct callsite_cache *cache, struct callsite *site)
     retired->count++;
 }
 
-/* Room for so many checks; NULL: there is no memory. */
-static struct callsite *make_site(struct callsite_cache *cache, unsigned checks)
+enum { RESTING = 64 };
+
+/* One that has rested, with room for at least so many checks; NULL: there is none. */
+static struct callsite *rested_site(struct callsite_cache *cache, unsigned size)
 {
-    enum { RESTING = 64 };
-    unsigned size = checks / CALLSITE_SIZE_CHECKS;
+    while (size < CALLSITE_SIZES && cache->retired[size].count <= RESTING)
+        size++;
+    if (size == CALLSITE_SIZES)
+        return NULL;
     struct retired_callsites *retired = &cache->retired[size];
     struct callsite *site = retired->first;
-    if (retired->count <= RESTING)
-        return arena_alloc(sizeof *site + (size + 1) * CALLSITE_SIZE_CHECKS * sizeof site->check[0]);
     retired->first = site->next_retired;
     retired->count--;
     memset(site, 0, sizeof *site);
+    site->size = size;
     return site;
+}
+
+/* What was used longest ago of some buckets. */
+static void retire_some(struct callsite_cache *cache)
+{
+    enum { SOME = 32 };
+    for (unsigned retired = 0, looked = 0; retired < SOME && looked < CALLSITE_BUCKETS; looked++) {
+        struct callsite **ways = cache->bucket[cache->hand++ % CALLSITE_BUCKETS];
+        int way = CALLSITE_WAYS - 1;
+        while (way >= 0 && !ways[way])
+            way--;
+        if (way < 0)
+            continue;
+        retire(cache, ways[way]);
+        ways[way] = NULL;
+        retired++;
+    }
+}
+
+/* Room for so many checks; NULL: there is no memory. */
+static struct callsite *make_site(struct callsite_cache *cache, unsigned checks)
+{
+    unsigned size = checks / CALLSITE_SIZE_CHECKS;
+    struct callsite *site = rested_site(cache, size);
+    size_t bytes = sizeof *site + (size + 1) * CALLSITE_SIZE_CHECKS * sizeof site->check[0];
+    if (!site && cache->site_bytes + bytes > most_site_bytes) {
+        retire_some(cache);
+        return rested_site(cache, size);
+    }
+    if (site || !(site = arena_alloc(bytes)))
+        return site;
+    cache->site_bytes += bytes;
+    site->size = size;
+    return site;
+}
+
+/* Sites whose paths have gone: who calls from there again will have them again. */
+static void forget_gone_paths(struct callsite_cache *cache)
+{
+    cache->paths_gone = paths_gone();
+    for (int bucket = 0; bucket < CALLSITE_BUCKETS; bucket++) {
+        struct callsite **ways = cache->bucket[bucket];
+        int kept = 0;
+        for (int way = 0; way < CALLSITE_WAYS && ways[way]; way++) {
+            struct callsite *site = ways[way];
+            ways[way] = NULL;
+            if (!site->path || path_is_there(site->path))
+                ways[kept++] = site;
+            else
+                retire(cache, site);
+        }
+    }
 }
 
 void callsite_cache_take_over(struct callsite_cache *cache)
@@ -411,7 +468,8 @@ static void note_cut(struct callsite_cache *cache, uint64_t at, uint32_t path, i
             place->cut = 0;
         return;
     }
-    log_once(&said, "call paths vary without end: from %llu MB of them on (LAPSCOPE_CALLPATH_MB) new ones are their innermost frame alone",
+    if (config.record != CONFIG_RECORD_JOB) /* whose user has asked for nothing */
+        log_once(&said, "call paths vary without end: from %llu MB of them on (LAPSCOPE_CALLPATH_MB) new ones are their innermost frame alone",
              (unsigned long long)config.callpath_mb);
     __atomic_fetch_add(&spool_header()->cut_paths, 1, __ATOMIC_RELAXED);
     if (place->at != at)
@@ -449,6 +507,8 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, struct py
         if (python.all && (cache->python_room || (cache->python_room = arena_alloc(sizeof *cache->python_room))))
             mix_with_python(u, cache->python_room);
         path = path_intern(t, &u->path);
+        if (UNLIKELY(cache->paths_gone != paths_gone()))
+            forget_gone_paths(cache);
         u->cacheable &= !u->path.is_cut; /* each such call is counted */
         note_cut(cache, at, path, u->path.is_cut);
     }

@@ -54,7 +54,8 @@ struct callsite {
     struct caller caller;
     uint64_t python;                   /* identity of the lines of Python that it is of; 0: none */
     uint32_t path;                     /* id in the spool; 0: none */
-    uint32_t checks;                   /* a multiple of CHECKS_AT_ONCE: the last one is repeated */
+    uint16_t checks;                   /* a multiple of CHECKS_AT_ONCE: the last one is repeated */
+    uint16_t size;                     /* there is room for as many as go with it: see CALLSITE_SIZE_CHECKS */
     struct operation *last_operation;  /* what was last done from here: most often the next one too */
     struct operation *last_announced;  /* the same for what span_begin says, and for the receive of MPI_Sendrecv */
     struct operation *last_receive;
@@ -88,6 +89,9 @@ struct callsite_cache {
     struct retired_callsites retired[CALLSITE_SIZES];
     struct endless_place endless[ENDLESS_PLACES];
     uint64_t misses;
+    size_t site_bytes;                 /* of all sites, retired ones among them */
+    unsigned hand;                     /* the bucket from which the next one is taken where there are too many */
+    unsigned paths_gone;               /* see path.h */
 };
 
 struct callsite_cache *callsite_cache_create(void);

@@ -61,9 +61,9 @@ static unsigned weight_class(const struct spool_cell *cell)
     return 4 * (power - 1) + (unsigned)(weight >> (power - 2) & 3);
 }
 
-static int is_rest(const struct spool_cell *cell)
+static int is_kept_apart(const struct spool_cell *cell)
 {
-    return cell->sums.size_class == SPOOL_CELL_REST;
+    return cell->sums.call_plus_1 && cell->sums.size_class != SPOOL_CELL_REST;
 }
 
 static void unlink_cell(struct cells *cells, unsigned at)
@@ -112,20 +112,20 @@ static void fold(struct cells *cells, unsigned at)
     cells->free = (uint16_t)at;
 }
 
-static void fold_lighter_half(struct cells *cells)
+void cells_fold(struct cells *cells)
 {
     uint16_t counts[WEIGHTS] = {0};
     unsigned entries = 0, limit = 0, below = 0;
-    for (unsigned i = 0; i < CELLS; i++)
-        if (!is_rest(&cells->entries[i])) {
+    for (unsigned i = 0; i < cells->used; i++)
+        if (is_kept_apart(&cells->entries[i])) {
             counts[weight_class(&cells->entries[i])]++;
             entries++;
         }
-    while (below + counts[limit] <= entries / 2)
+    while (entries && below + counts[limit] <= entries / 2)
         below += counts[limit++];
     unsigned of_limit = entries / 2 - below; /* so many of that weight class go as well */
-    for (unsigned i = 0; i < CELLS; i++) {
-        if (is_rest(&cells->entries[i]))
+    for (unsigned i = 0; i < cells->used; i++) {
+        if (!is_kept_apart(&cells->entries[i]))
             continue;
         unsigned weight = weight_class(&cells->entries[i]);
         if (weight < limit || (weight == limit && of_limit && of_limit--))
@@ -140,7 +140,7 @@ static unsigned free_place(struct cells *cells)
     if (cells->free == NONE && cells->used < CELLS)
         return cells->used++;
     while (cells->free == NONE) /* once more where all that were folded became their functions' own */
-        fold_lighter_half(cells);
+        cells_fold(cells);
     unsigned at = cells->free;
     cells->free = cells->next[at];
     return at;
@@ -160,4 +160,11 @@ struct spool_tally *cells_find(struct cells *cells, struct tally_key key)
     __atomic_store_n(&cell->sums.call_plus_1, key.call_plus_1, __ATOMIC_RELEASE);
     link_cell(cells, at);
     return &cell->sums;
+}
+
+void cells_each_path(const struct cells *cells, void (*take)(uint32_t path))
+{
+    for (unsigned i = 0; cells && i < cells->used; i++)
+        if (cells->entries[i].sums.path)
+            take(cells->entries[i].sums.path);
 }

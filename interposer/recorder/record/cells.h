@@ -19,6 +19,12 @@ struct cells *cells_create(unsigned thread);
 /* Never NULL. */
 struct spool_tally *cells_find(struct cells *cells, struct tally_key key);
 
+/* Folds the lighter half. */
+void cells_fold(struct cells *cells);
+
+/* Of each entry that has one. Another thread may be about to change them. */
+void cells_each_path(const struct cells *cells, void (*take)(uint32_t path));
+
 static inline struct spool_cell *cell_of(struct spool_tally *sums)
 {
     return (struct spool_cell *)sums;

@@ -6,6 +6,7 @@
 #include "../base/uncancelled.h"
 #include "callsite.h"
 #include "cells.h"
+#include "frame_tree.h"
 #include "meter.h"
 #include "request.h"
 #include "request_memory.h"
@@ -34,7 +35,7 @@ static int open_spool(struct thread *t)
                                       .thread = t->number,
                                       .full = config.record != CONFIG_RECORD_ON};
     if (config.record == CONFIG_RECORD_JOB) {
-        t->cells = cells_create(t->number);
+        t->cells = frame_tree_is_open() || frame_tree_open() ? cells_create(t->number) : NULL;
         t->at_once_ticks = clock_ticks(AT_ONCE_NS, spool_header()->nominal_ticks_per_ns);
     }
     return spool_stream_grow(&t->stream, 0, 1) && request_init(t) && tally_init(t) && tell_tid(t) &&

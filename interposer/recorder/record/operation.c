@@ -8,7 +8,7 @@ _Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_ke
 
 static uint32_t operation_count, outcome_count; /* ids are per process, so that any thread can complete any request */
 
-enum { MOST_OF_JOB = 1024 /* that LAPSCOPE_RECORD=job tells apart by peer, tag and size: then its memory is used up */ };
+enum { MOST_OF_JOB = 256 /* that LAPSCOPE_RECORD=job tells apart by path, peer, tag and size: then its memory is used up */ };
 
 static enum spool_detail definition_detail(const struct thread *t)
 {
@@ -34,7 +34,7 @@ static struct operation *define_operation(struct thread *t, const struct operati
     operation->key = *key;
     operation->comm = comm;
     operation->related = posted->related;
-    operation->peer_world = comm_world_rank(comm, key->peer);
+    operation->peer_world = t->stream.full ? -1 : comm_world_rank(comm, key->peer); /* outstanding bytes are of rows */
     operation->told = told_by_status(key, posted->related);
     operation->id = __atomic_add_fetch(&operation_count, 1, __ATOMIC_RELAXED);
     operation->skipped = (struct skipped){.operation = operation->id, .kind = key->kind, .is_coarse = key->coarse != 0};
@@ -54,8 +54,9 @@ static struct operation *define_operation(struct thread *t, const struct operati
     return spool_define(&t->stream, SPOOL_OPERATION, &head, sizeof head, NULL, 0, NULL, 0) ? operation : NULL;
 }
 
-/* What is left of a key when less is told apart. Bytes become the least of their size class. */
-static struct operation_key coarsened(struct operation_key key, enum spool_detail coarse)
+/* What is left of a key when less is told apart. Bytes become the least of their size class. Paths of LAPSCOPE_RECORD=job come and go,
+ * and each request knows its own. */
+static struct operation_key coarsened(const struct thread *t, struct operation_key key, enum spool_detail coarse)
 {
     key.coarse = (uint8_t)coarse;
     if (coarse >= SPOOL_DEFINE_FEWER)
@@ -66,6 +67,7 @@ static struct operation_key coarsened(struct operation_key key, enum spool_detai
         key.peer = key.peer == SPOOL_PROC_NULL ? key.peer : SPOOL_NO_PEER;
         key.source = key.peer;
         key.related = 0;
+        key.path = t->cells ? 0 : key.path;
     }
     return key;
 }
@@ -74,7 +76,7 @@ static struct operation_key coarsened(struct operation_key key, enum spool_detai
 static struct operation *intern_operation(struct thread *t, const struct operation_key *exact, const struct comm *comm,
                                           const struct message *posted, enum spool_detail coarse)
 {
-    const struct operation_key key = coarse == SPOOL_DEFINE_ALL ? *exact : coarsened(*exact, coarse);
+    const struct operation_key key = coarse == SPOOL_DEFINE_ALL ? *exact : coarsened(t, *exact, coarse);
     uint64_t hash = intern_hash(&key, sizeof key);
     void **slot = intern_find(&t->operations, hash, &key, sizeof key);
     if (!slot)
@@ -105,7 +107,7 @@ struct operation *operation_intern_slow(struct thread *t, struct operation **las
     int is_too_much = !known && definition_detail(t) != SPOOL_DEFINE_ALL;
     if (is_too_much)
         sample_begin_to_leave_out();
-    for (int coarse = SPOOL_DEFINE_FEWER; is_too_much && !known && coarse <= SPOOL_DEFINE_LEAST; coarse++)
+    for (int coarse = t->cells ? SPOOL_DEFINE_LEAST : SPOOL_DEFINE_FEWER; is_too_much && !known && coarse <= SPOOL_DEFINE_LEAST; coarse++)
         known = intern_operation(t, &key, comm, posted, (enum spool_detail)coarse);
     return *last = known;
 }

@@ -3,6 +3,8 @@
 
 #include "../base/arena.h"
 #include "../base/config.h"
+#include "cells.h"
+#include "frame_tree.h"
 #include "modules.h"
 
 #include <errno.h>
@@ -16,12 +18,11 @@ struct path {
     uintptr_t frames[];
 };
 
-enum { PATH_BUCKETS = 1 << 16, PAGE_PATHS = 4096, PATH_PAGES = 4096, MOST_BYTES_OF_JOB = 256 << 10 };
+enum { PATH_BUCKETS = 1 << 16, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
 static struct path *paths[PATH_BUCKETS];
 static struct path **pages[PATH_PAGES]; /* paths by id */
 static uint32_t path_count;
 static uint64_t path_bytes, most_path_bytes; /* of all, with what the spool has of them */
-static unsigned bucket_shift = 48;           /* few buckets touch little memory */
 static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct path **find_path(const struct path_found *found)
@@ -29,7 +30,7 @@ static struct path **find_path(const struct path_found *found)
     uint64_t hash = 0;
     for (unsigned i = 0; i < found->frame_count; i++)
         hash = (hash ^ found->frames[i]) * 0x9e3779b97f4a7c15u;
-    struct path **link = &paths[hash >> bucket_shift];
+    struct path **link = &paths[hash >> 48];
     while (*link && ((*link)->frame_count != found->frame_count ||
                      memcmp((*link)->frames, found->frames, found->frame_count * sizeof found->frames[0]) != 0))
         link = &(*link)->next;
@@ -47,12 +48,36 @@ static void number_path(struct path *path)
 }
 
 /* Whoever knows an id has it from path_intern, which has numbered the path before. */
-unsigned path_frames(uint32_t path, const uintptr_t **frames)
+static const struct path *path_of(uint32_t id)
 {
-    uint32_t page = path / PAGE_PATHS;
-    const struct path *known = page < PATH_PAGES && pages[page] ? pages[page][path % PAGE_PATHS] : NULL;
-    *frames = known ? known->frames : NULL;
-    return known ? known->frame_count : 0;
+    uint32_t page = id / PAGE_PATHS;
+    return page < PATH_PAGES && pages[page] ? pages[page][id % PAGE_PATHS] : NULL;
+}
+
+unsigned path_frames(uint32_t path, uintptr_t frames[PATH_MOST_FRAMES])
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&path_lock);
+    const struct path *known = frame_tree_is_open() ? NULL : path_of(path);
+    if (frame_tree_is_open())
+        count = frame_tree_frames(path, frames);
+    else if (known)
+        memcpy(frames, known->frames, (count = known->frame_count) * sizeof frames[0]);
+    pthread_mutex_unlock(&path_lock);
+    return count;
+}
+
+int path_is_there(uint32_t path)
+{
+    pthread_mutex_lock(&path_lock);
+    int is_there = !frame_tree_is_open() || frame_tree_has(path);
+    pthread_mutex_unlock(&path_lock);
+    return is_there;
+}
+
+unsigned paths_gone(void)
+{
+    return frame_tree_sweeps();
 }
 
 static uint32_t make_path(struct thread *t, const struct path_found *found, struct path **link)
@@ -78,10 +103,8 @@ static uint32_t make_path(struct thread *t, const struct path_found *found, stru
 }
 
 /* Beyond LAPSCOPE_CALLPATH_MB new paths are those of their innermost frame, of Python up to the innermost line. */
-uint32_t path_intern(struct thread *t, struct path_found *found)
+static uint32_t intern_all(struct thread *t, struct path_found *found)
 {
-    found->is_cut = 0;
-    pthread_mutex_lock(&path_lock);
     struct path **link = find_path(found);
     unsigned own = found->own ? found->own : 1;
     if (UNLIKELY(!*link && path_bytes > most_path_bytes && found->frame_count > own)) {
@@ -90,7 +113,38 @@ uint32_t path_intern(struct thread *t, struct path_found *found)
         found->is_cut = 1;
         link = find_path(found);
     }
-    uint32_t id = *link ? (*link)->id : make_path(t, found, link);
+    return *link ? (*link)->id : make_path(t, found, link);
+}
+
+/* Of LAPSCOPE_RECORD=job. Where the cells have most of the frames, their lighter half goes with its paths. */
+static void make_room_for_job(struct thread *t)
+{
+    enum { ENOUGH = 1024 };
+    if (frame_tree_sweep() >= ENOUGH)
+        return;
+    cells_fold(t->cells);
+    frame_tree_sweep();
+}
+
+static uint32_t intern_for_job(struct thread *t, struct path_found *found)
+{
+    int is_new;
+    uint32_t id = frame_tree_intern(found->frames, found->frame_count, &is_new);
+    if (UNLIKELY(!id)) {
+        make_room_for_job(t);
+        id = frame_tree_intern(found->frames, found->frame_count, &is_new);
+    }
+    if (is_new)
+        modules_define(t, found->frames, found->frame_count);
+    found->is_cut = !id;
+    return id;
+}
+
+uint32_t path_intern(struct thread *t, struct path_found *found)
+{
+    found->is_cut = 0;
+    pthread_mutex_lock(&path_lock);
+    uint32_t id = frame_tree_is_open() ? intern_for_job(t, found) : intern_all(t, found);
     pthread_mutex_unlock(&path_lock);
     return id;
 }
@@ -108,8 +162,4 @@ uint32_t path_define(struct thread *t, const uintptr_t *frames, unsigned count)
 void path_configure(void)
 {
     most_path_bytes = (uint64_t)config.callpath_mb << 20;
-    if (config.record == CONFIG_RECORD_JOB) {
-        most_path_bytes = MOST_BYTES_OF_JOB;
-        bucket_shift = 64 - 10;
-    }
 }

@@ -120,8 +120,8 @@ static inline ALWAYS_INLINE void summarize_request(const struct span *span, cons
     struct thread *t = span->thread;
     struct spool_tally *found = NULL;
     struct spool_tally **last = live->thread == t->number ? &operation->last_summary : &found;
-    struct spool_tally *tally =
-        tally_again(t, last, (enum call)operation->key.call, operation->key.path, bytes, SPOOL_TALLY_SUMMARY);
+    uint32_t path = UNLIKELY(operation->key.coarse) ? live->path : operation->key.path;
+    struct spool_tally *tally = tally_again(t, last, (enum call)operation->key.call, path, bytes, SPOOL_TALLY_SUMMARY);
     if (UNLIKELY(!tally)) {
         record_lost();
         return;

@@ -71,7 +71,7 @@ static __attribute__((noinline)) struct operation *next_operation(struct thread 
     if (message->receive)
         message->related = posted_receive(t, site, call, message->receive);
     struct operation *operation = operation_of(t, &site->last_operation, call, site->path, comm, message, message);
-    if (last)
+    if (last && !last->key.coarse) /* those that stand for several are posted from several sites */
         last->followed_by = operation;
     return operation;
 }
@@ -95,6 +95,7 @@ __attribute__((noinline)) struct spool_live *record_post_slowly(struct thread *t
     if (UNLIKELY(operation->key.coarse)) {
         live->injection_arm |= SPOOL_LIVE_LEFT_OUT;
         live->definition = message->bytes;
+        live->path = site->path;
     }
     struct spool_live *stale = request_insert(t, request_key(handle), mpi_request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
@@ -206,8 +207,10 @@ void record_start(struct thread *t, enum call call, struct caller caller, uint64
     }
     live->ready = 0; /* not when it is completed: a call that made a partition ready may be recorded later */
     fill_live(t, live, operation, caller.return_address, begin, end);
-    if (UNLIKELY(operation->key.coarse))
+    if (UNLIKELY(operation->key.coarse)) {
         live->injection_arm |= SPOOL_LIVE_LEFT_OUT;
+        live->path = site->path;
+    }
     if (UNLIKELY(live->memory))
         request_memory_set(live, live->memory);
 }

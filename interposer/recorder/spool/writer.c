@@ -115,6 +115,13 @@ int spool_memory_open(uint64_t bytes)
     return descriptor_move(fd);
 }
 
+static void *map(uint64_t offset, uint64_t bytes)
+{
+    if (spool.memory.mapped)
+        return spool.memory.mapped + offset;
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd, (off_t)(spool.memory.offset + offset));
+}
+
 /* Maps the header of the file, or of the memory, under `fd`. */
 static int begin(int fd, uint64_t max_bytes, const struct spool_identity *identity)
 {
@@ -125,8 +132,7 @@ static int begin(int fd, uint64_t max_bytes, const struct spool_identity *identi
     }
     spool.fd = fd;
     int error = reserve(0, SPOOL_HEADER_BYTES);
-    void *mapped = error ? MAP_FAILED
-                         : mmap(NULL, SPOOL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)spool.memory.offset);
+    void *mapped = error ? MAP_FAILED : map(0, SPOOL_HEADER_BYTES);
     if (mapped == MAP_FAILED)
         return error ? error : errno;
     spool.end = SPOOL_HEADER_BYTES;
@@ -157,7 +163,7 @@ int spool_create_in_memory(const struct spool_memory *given, uint64_t max_bytes,
     if (!given)
         own.fd = spool_memory_open(own.bytes);
     spool.memory = given ? *given : own;
-    if (spool.memory.fd < 0)
+    if (spool.memory.fd < 0 && !spool.memory.mapped)
         return errno;
     int error = begin(spool.memory.fd, max_bytes, identity);
     if (error && !given)
@@ -200,8 +206,7 @@ static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
     if (exempt || spool.end + bytes <= spool.max_bytes) {
         int error = reserve(spool.end, bytes);
         spool.full = error == EFBIG ? SPOOL_FULL_FILE_SIZE : SPOOL_FULL_DISK;
-        void *mapped = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd,
-                                             (off_t)(spool.memory.offset + spool.end));
+        void *mapped = error ? MAP_FAILED : map(spool.end, bytes);
         if (mapped == MAP_FAILED) {
             if (spool_grown) /* else it is one of the first records, and whoever starts says that there are none */
                 log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",

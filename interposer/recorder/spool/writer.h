@@ -26,6 +26,7 @@ int spool_create(const char *path, uint64_t max_bytes, const struct spool_identi
 struct spool_memory {
     int fd;
     uint64_t offset, bytes;        /* the part of it that is meant */
+    unsigned char *mapped;         /* all of that part, where it is mapped: then the descriptor is not needed */
 };
 
 /* So many bytes, all zero, of which those that are written take room; goes with the last process that has it. A descriptor of ours, or

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The trampolines under an MPI that nobody knows: every kind of argument arrives, one warning is printed, and the library
-# exports MPI symbols alone, and dlsym, _exit, _Exit, pthread_sigmask, sigprocmask and lapscope_devices.
+# exports MPI symbols alone, and dlopen, dlsym, _exit, _Exit, pthread_sigmask, sigprocmask and lapscope_devices.
 #
 #   run.sh GENERATED COMPILER [EMULATOR...]
 #
@@ -22,9 +22,9 @@ $compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"
 
-others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_|^(dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$/ {print $3}')
+others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_|^(dlopen|dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$/ {print $3}')
 if [ -n "$others" ]; then echo "exported besides MPI calls: $others" >&2; exit 1; fi
-entries=$(nm -D --defined-only "$work/liblapscope.so" | grep -Evc ' (dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$')
+entries=$(nm -D --defined-only "$work/liblapscope.so" | grep -Evc ' (dlopen|dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$')
 symbols=$(grep -c '^SYMBOL' "$generated/functions.inc")
 if [ "$entries" -ne "$symbols" ]; then echo "$entries entries for the $symbols symbols of functions.inc" >&2; exit 1; fi
 

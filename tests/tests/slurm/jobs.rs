@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use lapscope_fixture::share::is_all;
 use lapscope_tests::answer::{rows as list, text};
 use lapscope_tests::launch::{lapscope, Form};
 use lapscope_tests::slurm::{Bed, Cluster};
@@ -52,10 +53,12 @@ fn every_job_of_two_users_is_recorded() {
     let lines = exports.map(|export| format!("echo export {export}\n")).concat();
     write(&prolog, 0o755, &format!("#!/bin/sh\n{lines}"));
     let prolog = format!("--task-prolog={}", prolog.display());
-    for count in ["20", "40"] {
-        let bare = bed.job(Form::Bare, &bed.srun(&["-N2", "-n4"], "stencil", &[count])).run();
+    // of each user: twenty jobs in `make check-all`
+    let jobs = if is_all() { 10 } else { 2 };
+    for count in (1..=jobs).map(|job| (10 * job).to_string()) {
+        let bare = bed.job(Form::Bare, &bed.srun(&["-N2", "-n4"], "stencil", &[&count])).run();
         assert_eq!(bare.code, 0, "{}", bare.stderr);
-        let line = bed.srun(&["-N2", "-n4", &prolog], "stencil", &[count]);
+        let line = bed.srun(&["-N2", "-n4", &prolog], "stencil", &[&count]);
         for line in [line.clone(), as_other(&line)] {
             let with = bed.job(Form::Bare, &line).run();
             assert_eq!((with.code, &with.stdout), (bare.code, &bare.stdout), "{}", with.stderr);
@@ -89,5 +92,5 @@ fn every_job_of_two_users_is_recorded() {
         assert!(text(job, "executable").ends_with("/stencil"), "{job:#}");
         assert!(job["exposed_seconds"].as_f64() > Some(0.0) && job["batch_job"].is_string());
     }
-    assert_eq!(of_user, BTreeMap::from([(Some(0), 2), (Some(65534), 2)]), "{answer:#}");
+    assert_eq!(of_user, BTreeMap::from([(Some(0), jobs), (Some(65534), jobs)]), "{answer:#}");
 }

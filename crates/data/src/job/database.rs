@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context};
 use rusqlite::{params, Connection, Transaction};
 
+use super::notes;
 use super::shares::{divided, Budget};
 use super::{is_record_name, JobFrame, JobRank, JobRecord, JobSite, NodeRecord, JOB_SUFFIX};
+use crate::calendar::now_s;
 use crate::calls::call_rows;
 use crate::model::bounds::LONGEST_NS;
 use crate::model::{Category, Nanos};
@@ -70,7 +72,7 @@ pub fn as_run(root: &Path) -> anyhow::Result<Option<JobRun>> {
         let database = copies.place()?.join(format!("node-{place}.db"));
         write(record, &database).with_context(|| format!("{}", database.display()))?;
         copies.databases.push(database);
-        notes.extend(note(record));
+        notes.extend(notes::of(record, now_s().saturating_mul(1_000_000_000)));
     }
     Ok(Some(JobRun { copies, notes }))
 }
@@ -118,26 +120,6 @@ fn job_of(name: &str, host: &str) -> String {
 
 fn number_of(name: &str) -> &str {
     name.strip_suffix(JOB_SUFFIX).and_then(|stem| stem.rsplit_once('+')).map_or("1", |(_, it)| it)
-}
-
-/// What its tables have no place for.
-fn note(record: &NodeRecord) -> Option<String> {
-    let host = &record.record.host;
-    let completing: i64 = record.ranks.iter().map(|rank| rank.completing.0).sum();
-    let overlappable: i64 = record.ranks.iter().map(|rank| rank.overlappable.0).sum();
-    let running = record.ranks.iter().filter(|rank| rank.ended == "running");
-    let running: i64 = running.map(|rank| rank.processes).sum();
-    let mut said = Vec::new();
-    if running > 0 {
-        let seconds = (record.record.written_unix_ns - record.record.began_unix_ns) as f64 * 1e-9;
-        said.push(format!("{running} ranks still ran when the record was written, {seconds:.0} s after they began"));
-    }
-    if completing > 0 {
-        let most = overlappable.min(completing) as f64 * 1e-9;
-        let of = completing as f64 * 1e-9;
-        said.push(format!("of {of:.2} s in calls that ended requests, sums over ranks, at most {most:.2} s could have been overlapped with what they computed meanwhile"));
-    }
-    (!said.is_empty()).then(|| format!("{host}: {}", said.join("; ")))
 }
 
 /// Makes the database of a record.

@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::{ListedNode, ListedSite};
-use crate::job::{JobFrame, JobInjector, JobModule, JobRank, NodeRecord};
+use crate::job::{JobFrame, JobInjector, JobModule, JobRank, NodeRecord, TestsGain};
 use crate::model::{site_frame, CallPath, Frame, Module, Nanos};
 use crate::text::library::library_name;
 
@@ -34,7 +32,9 @@ pub(super) fn summed(read: &NodeRecord, user: i64) -> ListedNode {
         given_nodes: record.nodes,
         ranks: count(|_| true),
         world_size: record.world_size,
-        killed_ranks: count(|rank| ["killed", "abort", "exit"].contains(&rank.ended)),
+        unfinished_ranks: count(|rank| ["killed", "abort", "exit"].contains(&rank.ended)),
+        running_ranks: read.running(),
+        due_unix_ns: read.due_unix_ns(),
         is_over: record.is_last,
         began_unix_ns: record.began_unix_ns,
         written_unix_ns: record.written_unix_ns,
@@ -71,11 +71,9 @@ pub(super) fn summed(read: &NodeRecord, user: i64) -> ListedNode {
     }
 }
 
-/// What tests saved of the time that the job would have taken without them, by the page of one of its processes.
+/// What tests saved, of all processes.
 fn gained_seconds(injector: &JobInjector) -> Option<f64> {
-    let page: Value = serde_json::from_str(injector.automatic.as_deref()?).ok()?;
-    let share = page["gain"]["share"].as_f64().filter(|share| (-1.0..0.99).contains(share))?;
-    let seconds = page["seconds"].as_f64().filter(|seconds| (0.0..1e8).contains(seconds))?;
+    let TestsGain { share, seconds } = injector.gain()?;
     Some(seconds * share / (1.0 - share) * injector.processes as f64)
 }
 

@@ -108,6 +108,7 @@ pub struct JobGroup {
     pub second_name: String,
     pub jobs: u64,
     pub users: u64,
+    /// 0: not known, like the next one.
     pub first_unix_ns: i64,
     pub last_unix_ns: i64,
     pub run: f64,
@@ -147,8 +148,10 @@ impl JobGroup {
     }
 }
 
-/// As the members of [`JobGroup`] stand there, behind the names.
-const SUMS: &str = "count(*), count(DISTINCT user), min(began_unix_ns), max(written_unix_ns), total(run_seconds),
+/// As the members of [`JobGroup`] stand there, behind the names. Nodes whose clock was not set yet do not say when.
+const SUMS: &str = "count(*), count(DISTINCT user),
+    min(CASE WHEN began_unix_ns >= 946684800000000000 THEN began_unix_ns END),
+    max(CASE WHEN written_unix_ns >= 946684800000000000 THEN written_unix_ns END), total(run_seconds),
     total(exposed_seconds),
     total(CASE WHEN injected_ranks = 0 THEN min(overlappable_seconds, exposed_seconds) END),
     total(waiting_seconds),

@@ -41,7 +41,7 @@ fn a_job_is_the_sum_of_its_nodes() {
     put(&place, "b", &second);
     assert_eq!(import(&mut database, &place), (2, 0, vec![]));
     let [job] = &jobs(&database)[..] else { panic!("one job") };
-    assert_eq!((job.nodes, job.ranks, job.killed_ranks, job.injected_ranks), (2, 4, 1, 2));
+    assert_eq!((job.nodes, job.ranks, job.unfinished_ranks, job.injected_ranks), (2, 4, 1, 2));
     assert_eq!((job.run_seconds, job.longest_seconds, job.completing_seconds), (40.0, 10.0, 10.0));
     assert_eq!((job.overlappable_seconds, job.mpi.as_str()), (5.0, "Open MPI v4.1.4"));
     assert!((job.most_computed_seconds.unwrap_or_default() - 7.99).abs() < 1e-9);

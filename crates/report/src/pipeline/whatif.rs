@@ -7,6 +7,7 @@ use super::OpenRun;
 use crate::cvars;
 use lapscope_advise::problem::module_problems;
 use lapscope_advise::whatif_in_words;
+use lapscope_data::model::Full;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
@@ -39,6 +40,13 @@ pub struct WhatIfOptions {
 /// No file of the run can be read.
 pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let trace = open.trace(&[], Grouping::Line)?;
+    if trace
+        .ranks
+        .iter()
+        .all(|rank| matches!(rank.info().summarized, Some(Full::Asked | Full::JobRecord)))
+    {
+        bail!("only sums were kept of this run (LAPSCOPE_RECORD), and there is nothing to replay: record it with rows, by lapscope run -- <launch line>");
+    }
     let (reference, mut notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let thresholds = Thresholds::find(&trace, &reference, &[], declared);

@@ -57,7 +57,10 @@ pub fn about(all: &JobSums) -> String {
         all.users,
         plural(all.users)
     );
-    format!("{jobs}, {} to {} UTC", minute(all.first_unix_ns), minute(all.last_unix_ns))
+    match all.first_unix_ns {
+        0 => jobs,
+        first => format!("{jobs}, {} to {} UTC", minute(first), minute(all.last_unix_ns)),
+    }
 }
 
 fn imported(jobs: &Jobs) -> Option<String> {
@@ -182,8 +185,8 @@ pub fn cells(line: &JobLine) -> [String; 10] {
     let given = job.given_nodes.filter(|given| *given > job.nodes);
     let identity = || job.job.chars().take(16).collect();
     let name = job.batch_job.clone().unwrap_or_else(identity);
-    let killed = if job.killed_ranks > 0 { " (killed)" } else { "" };
-    let open = if job.is_over == 0 { "+" } else { "" };
+    let unfinished = if line.without_finalize > 0 { " (no MPI_Finalize)" } else { "" };
+    let open = if line.is_running { "+" } else { "" };
     [
         long_time(job.exposed_seconds),
         percent(line.exposed_share),
@@ -192,13 +195,18 @@ pub fn cells(line: &JobLine) -> [String; 10] {
         count(job.ranks.unsigned_abs()),
         minute(job.began_unix_ns),
         line.user_name.clone().unwrap_or_else(|| job.user.to_string()),
-        format!("{name}{killed}"),
+        format!("{name}{unfinished}"),
         job.mpi.clone(),
         base_name(&job.executable).to_owned(),
     ]
 }
 
+/// Of a node whose clock was not set yet no moment is known.
 fn minute(unix_ns: i64) -> String {
+    const IS_SET: i64 = 946_684_800; // 2000-01-01
+    if unix_ns / 1_000_000_000 < IS_SET {
+        return "-".to_owned();
+    }
     let text = utc_of(unix_ns / 1_000_000_000);
     text[..text.len().min("2026-01-31 23:59".len())].to_owned()
 }

@@ -355,7 +355,8 @@ fn write_next(
     let run = shell::quote(&report.run);
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
-    if report.problems.iter().any(|problem| is_stuck(problem.kind)) {
+    let has_rows = report.summary.in_detail_share != Some(0.0);
+    if has_rows && report.problems.iter().any(|problem| is_stuck(problem.kind)) {
         next.push((format!("lapscope hang --pending {run}"), "what each rank was waiting for"));
     }
     if report.would_calibrating_tell() {
@@ -376,7 +377,8 @@ fn write_next(
         format!("lapscope html {run}"),
         "the same with pictures, as a page for the browser",
     ));
-    if report.totals.requests > 0 {
+    let has_requests = has_rows && report.totals.requests > 0;
+    if has_requests {
         next.push((
             format!("lapscope overlap {run}"),
             "overlap by call site, size, locality, rank, and over time",
@@ -393,8 +395,12 @@ fn write_next(
         next.push((format!("lapscope whatif {run}"), what));
     }
     next.push((format!("lapscope sites {run}"), "all call sites as a tree of call paths"));
-    if report.totals.requests > 0 {
+    if has_requests {
         next.push((format!("lapscope requests {run}"), "single requests, the costliest first"));
+    }
+    if !has_rows {
+        let what = "records rows: single requests, overlap, causes, and what a change would gain";
+        next.push(("lapscope run -- <launch line>".to_owned(), what));
     }
     next.push((format!("lapscope sql {run}"), "the tables, to ask your own questions"));
     writeln!(out, "\n{}", style.bold("NEXT"))?;

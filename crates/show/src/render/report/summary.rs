@@ -47,7 +47,8 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
 fn gains(report: &Report) -> Vec<(&'static str, String)> {
     let died = report.problems.iter().any(|it| it.kind == ProblemKind::Died);
     let mut lines: Vec<(&str, String)> = Vec::new();
-    lines.extend(died.then(|| ("Ended early", ended_early(report))));
+    let has_rows = report.summary.in_detail_share != Some(0.0);
+    lines.extend((died && has_rows).then(|| ("Ended early", ended_early(report))));
     lines.push(("Exposed", exposed(report)));
     if report.summary.exposed_share < WORTH_ANSWERING && died {
         return lines;
@@ -58,7 +59,7 @@ fn gains(report: &Report) -> Vec<(&'static str, String)> {
         return lines;
     }
     lines.extend(report.summary.in_detail_share.map(|share| ("In detail", in_detail(share))));
-    if report.summary.in_detail_share == Some(0.0) {
+    if !has_rows {
         return lines;
     }
     lines.push(("Overlappable", overlappable(report)));

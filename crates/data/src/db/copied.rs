@@ -48,11 +48,16 @@ pub fn rule_of_rows(
         return Ok(None);
     };
     let mut rooms = Vec::with_capacity(columns.len());
+    let mut names = Vec::with_capacity(columns.len());
     let mut others = String::new(); // what bounds do not tell
     let mut first = 0;
     for &(name, rule) in *columns {
         let of_table = |table: &str| Ids::read(connection, &format!("{schema}.{table}"));
         let (least, most) = match rule {
+            Rule::Word(_) => {
+                others += &format!(" AND ({})", rule_in_sql((name, rule), schema));
+                continue;
+            }
             Rule::Row(of) => {
                 let ids = of_table(of)?;
                 if !ids.are_dense() {
@@ -67,9 +72,9 @@ pub fn rule_of_rows(
             rule => rule.bounds().unwrap_or((i64::MIN, i64::MAX)),
         };
         let counts_up = matches!(rule, Rule::Key);
+        names.push(name.trim_end_matches('?'));
         rooms.push(ValueRange { least, most, may_be_null: name.ends_with('?'), counts_up });
     }
-    let names: Vec<&str> = columns.iter().map(|(name, _)| name.trim_end_matches('?')).collect();
     let sql = format!("{NAME}({}){others}", names.join(", "));
     let next = AtomicI64::new(first);
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;

@@ -17,7 +17,7 @@ macro_rules! reads {
 
 reads! { u16_at: u16, u32_at: u32, u64_at: u64, i32_at: i32, i64_at: i64, f64_at: f64, }
 
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 pub mod header {
     pub const BYTES: usize = 4096;

@@ -24,6 +24,7 @@ prepare() {
     python3 -m pip --disable-pip-version-check --python "$there/mpich/bin/python" install -q --no-compile mpich
     "$there/mpich/bin/mpicc" -D_GNU_SOURCE -O1 -g -w -o "$there/gpu_work" tests/apps/gpu_work.c -ldl -pthread
     cc -D_GNU_SOURCE -O1 -shared -fPIC -o "$there/libcuda.so.1" tests/apps/gpu_clockwork.c -ldl -pthread
+    rm -rf "$there"/mpich/include "$there"/mpich/lib/libmpi_abi* # of another ABI: a third of it
     du -sh "$there"
 }
 

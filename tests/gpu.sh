@@ -24,6 +24,7 @@ prepare() {
     python3 -m pip --disable-pip-version-check --python "$there/mpich/bin/python" install -q --no-compile mpich
     "$there/mpich/bin/mpicc" -D_GNU_SOURCE -O1 -g -w -o "$there/gpu_work" tests/apps/gpu_work.c -ldl -pthread
     cc -D_GNU_SOURCE -O1 -shared -fPIC -o "$there/libcuda.so.1" tests/apps/gpu_clockwork.c -ldl -pthread
+    rm -rf "$there"/mpich/include "$there"/mpich/lib/libmpi_abi* # of another ABI: a third of it
     du -sh "$there"
 }
 
@@ -31,7 +32,7 @@ prepare() {
 work() {
     kernels=$1
     shift
-    GPU_WORK_ALONE=1 "$@" "$there/mpich/bin/mpirun" -n 2 "$there/gpu_work" $rounds "$kernels" $ns $late_us
+    GPU_WORK_ALONE=1 "$@" "$there/mpich/bin/mpirun" -n 2 "$there/gpu_work" $rounds "$kernels" $ns $late_us told
 }
 
 # number KEY FILE: the first of that key in JSON
@@ -46,15 +47,16 @@ within() {
 check() { # check KERNELS
     run=$there/run-$1
     rm -rf "$run"
-    bare=$(work "$1" env -u CUDA_INJECTION64_PATH)
-    recorded=$(work "$1" env LAPSCOPE_LIBRARY="$there/lib" LAPSCOPE_QUIET=on "$there/lapscope" run --dir "$run" --)
+    bare=$(work "$1" env -u CUDA_INJECTION64_PATH 2>/dev/null)
+    recorded=$(work "$1" env LAPSCOPE_LIBRARY="$there/lib" LAPSCOPE_QUIET=on "$there/lapscope" run --dir "$run" -- 2>"$run.told")
     if [ "$bare" != "$recorded" ]; then echo "  it printed $recorded, alone $bare"; wrong=1; fi
     "$there/lapscope" report --format json "$run" >"$run.json"
-    known=$((rounds * ns)) waited=$((rounds / 2 * late_us * 1000))
+    # how long waits were beside kernels the program has measured itself
+    known=$((rounds * ns)) waited=$(sed -n 's/ ns of waits beside kernels$//p' "$run.told")
     echo "$1 of $ns ns at once, $rounds times:"
     # the two streams' run at once; a launch takes some us, and so does the GPU's own clock
     within "kernels" "$(number computing_ns "$run.json")" "$((known * 99 / 100))" "$((known * 105 / 100))"
-    within "in MPI beside them" "$(number overlapped_with_gpu_ns "$run.json")" "$((waited * 8 / 10))" "$((waited * 13 / 10))"
+    within "in MPI beside them" "$(number overlapped_with_gpu_ns "$run.json")" "$((waited * 95 / 100))" "$((waited * 105 / 100))"
 }
 
 case ${1:-} in
@@ -83,7 +85,7 @@ if [ ! -x "$there/gpu_work" ]; then
     exit 1
 fi
 wrong=0
-LAPSCOPE_LIBRARY="$there/lib" "$there/lapscope" doctor | grep -A3 'GPU time' || true
+LAPSCOPE_LIBRARY="$there/lib" "$there/lapscope" doctor | grep 'GPU time' || true
 check 1
 check 2
 if [ $wrong = 0 ]; then echo "as known"; else echo "NOT as known"; fi

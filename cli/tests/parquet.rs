@@ -157,8 +157,9 @@ fn sums_are_those_of_overlap() {
 /// Whether a value of an object of `lapscope overlap` is a sum of columns.
 fn is_summed(key: &str) -> bool {
     let is_bound = key.starts_with("exposed_no_local_progress_");
+    let others = ["run_ns", "unattributed_ns", "unmeasured_lost_high_ns", "overlapped_with_gpu_ns"];
     key.ends_with("_ns")
-        && !["run_ns", "unattributed_ns", "unmeasured_lost_high_ns"].contains(&key)
+        && !others.contains(&key)
         && (!is_bound || key == "exposed_no_local_progress_ns")
         || key == "bytes"
 }

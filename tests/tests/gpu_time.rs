@@ -102,11 +102,21 @@ fn kernels_of_known_length_and_the_waits_beside_them() {
 fn check_report(report: &Value, beside: f64) {
     let found = number(&report["summary"], "overlapped_with_gpu_ns");
     assert!(beside > 0.0 && (found - beside).abs() < 10_000.0, "{found} of {beside}");
-    let parts =
-        ["posting_ns", "exposed_ns", "blocking_ns", "collective_ns", "unsuccessful_test_ns"];
+    let parts = [
+        "posting_ns",
+        "exposed_ns",
+        "overlapped_with_gpu_ns",
+        "blocking_ns",
+        "collective_ns",
+        "unsuccessful_test_ns",
+    ];
     let in_mpi: f64 = parts.iter().map(|part| number(&report["totals"], part)).sum();
     let exposed = number(&report["summary"], "exposed_ns");
     assert!((exposed + found - in_mpi).abs() < 1.0, "{exposed} + {found} of {in_mpi}");
+    let insights = report["insights"].as_array().expect("a list").iter();
+    let next = insights.filter(|it| it["kind"] == "kernels_next_to_waits").collect::<Vec<_>>();
+    assert_eq!(next.len(), 1, "in odd rounds rank 0 waits and then starts a kernel: {report:#}");
+    assert!(number(next[0], "behind_ns") > number(next[0], "before_ns"), "{next:?}");
     let gpus = &report["gpu_efficiency"];
     let computing = f64::from(2 * ROUNDS) * KERNEL_NS as f64;
     assert!((number(gpus, "computing_ns") - computing).abs() < 2_000.0, "{gpus}");

@@ -55,10 +55,9 @@ pub fn exposed(totals: &Totals, overlap: &Overlap) -> Nanos {
     (communication - beside_gpus(overlap)).max(Nanos(0))
 }
 
+/// In calls that block or test: of those that complete requests it is taken out already.
 fn beside_gpus(overlap: &Overlap) -> Nanos {
-    overlap.totals.numbers.overlapped_with_gpu_ns
-        + overlap.blocking.totals.overlapped_with_gpu_ns
-        + overlap.polling.overlapped_with_gpu_ns
+    overlap.blocking.totals.overlapped_with_gpu_ns + overlap.polling.overlapped_with_gpu_ns
 }
 
 /// A cause of waiting, and its fraction of all waiting.
@@ -87,7 +86,9 @@ impl Summary {
         Summary {
             in_detail_share: run.is_summarized().then_some(in_detail_share),
             exposed_ns,
-            overlapped_with_gpu_ns: overlap.has_device_time.then(|| beside_gpus(overlap)),
+            overlapped_with_gpu_ns: overlap
+                .has_device_time
+                .then(|| totals.overlapped_with_gpu_ns + beside_gpus(overlap)),
             exposed_share: exposed_ns.share_of(totals.run_ns),
             exposed_is_upper_bound: run.ranks.iter().any(|it| exposed_is_upper_bound(&it.info)),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)

@@ -4,6 +4,7 @@
 
 mod cells;
 pub mod exposure;
+pub mod gpu_moves;
 pub mod groups;
 mod later;
 pub mod loops;
@@ -21,6 +22,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use self::cells::Slices;
+use self::gpu_moves::GpuMoves;
 use self::groups::{
     KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
 };
@@ -62,6 +64,8 @@ pub struct Overlap {
     pub has_device_time: bool,
     #[serde(skip)]
     pub gpus: GpuUse,
+    #[serde(skip)]
+    pub gpu_moves: GpuMoves,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -224,6 +228,7 @@ impl Overlap {
             notes,
             has_device_time: trace.ranks.iter().any(|rank| rank.info().has_device_time()),
             gpus: measured.gpus(),
+            gpu_moves: measured.gpu_moves(),
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {

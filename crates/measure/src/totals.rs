@@ -1,6 +1,10 @@
 //! Time inside MPI by category: of each rank, of all, and how it is spread.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use crate::overlap::groups::RankOverlap;
 
 use lapscope_data::model::{Category, Ended, Kind, Nanos, Rank};
 use lapscope_trace::sums::cell::CallCell;
@@ -11,12 +15,14 @@ use lapscope_trace::sums::combine::{Entry, RankSums, RunSums};
 pub struct Totals {
     /// MPI_Init to MPI_Finalize, summed over ranks.
     pub run_ns: Nanos,
-    /// Inside MPI in that time: the sum of the eight below.
+    /// Inside MPI in that time: the sum of the nine below.
     pub mpi_ns: Nanos,
     pub mpi_share: f64,
     pub posting_ns: Nanos,
     /// In calls that ended requests: exposed time of non-blocking communication.
     pub exposed_ns: Nanos,
+    /// In the same calls, while a GPU of the rank computed.
+    pub overlapped_with_gpu_ns: Nanos,
     pub blocking_ns: Nanos,
     pub collective_ns: Nanos,
     /// In calls on windows that make no request.
@@ -153,6 +159,20 @@ impl Totals {
     }
 }
 
+/// Takes out of what ranks were exposed what their GPUs computed in meanwhile.
+pub fn lay_to_gpus(rows: &mut [RankRow], overlaps: &[RankOverlap]) {
+    let beside: BTreeMap<_, Nanos> = overlaps
+        .iter()
+        .map(|row| ((row.rank, row.life), row.numbers.overlapped_with_gpu_ns))
+        .collect();
+    for row in rows {
+        let beside = beside.get(&(row.rank, row.life)).copied().unwrap_or_default();
+        let totals = &mut row.totals;
+        totals.overlapped_with_gpu_ns = beside.min(totals.exposed_ns);
+        totals.exposed_ns = totals.exposed_ns - totals.overlapped_with_gpu_ns;
+    }
+}
+
 pub fn sum_totals(ranks: &[RankRow]) -> Totals {
     let mut sum = Totals::default();
     for Totals {
@@ -161,6 +181,7 @@ pub fn sum_totals(ranks: &[RankRow]) -> Totals {
         mpi_share: _,
         posting_ns,
         exposed_ns,
+        overlapped_with_gpu_ns,
         blocking_ns,
         collective_ns,
         rma_ns,
@@ -179,6 +200,7 @@ pub fn sum_totals(ranks: &[RankRow]) -> Totals {
         sum.mpi_ns += mpi_ns;
         sum.posting_ns += posting_ns;
         sum.exposed_ns += exposed_ns;
+        sum.overlapped_with_gpu_ns += overlapped_with_gpu_ns;
         sum.blocking_ns += blocking_ns;
         sum.collective_ns += collective_ns;
         sum.rma_ns += rma_ns;

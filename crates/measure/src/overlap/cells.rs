@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::gpu_moves::GpuMoves;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
@@ -121,6 +122,7 @@ pub(super) struct RankOverlaps {
     pub polling: BlockingSums,
     /// Loops of tests that waited, with what lies between their tests.
     pub waiting_loops: i64,
+    pub gpu_moves: GpuMoves,
     /// By the site of the tests.
     pub loops: BTreeMap<SiteId, LoopSums>,
 }

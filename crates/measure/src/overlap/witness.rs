@@ -14,7 +14,7 @@ pub struct Waited<'a> {
     /// The call that waited, where that is another one: a probe for the message.
     pub at: Option<SiteId>,
     pub awaited: Awaited<'a>,
-    /// The parts add up to its duration.
+    /// The parts add up to its duration, but for what a GPU of the rank computed in.
     pub exposed: Exposure,
     pub bounds: ExposureBounds,
     /// Most computation in a window of its requests after their partners had posted; nanoseconds, as the next.

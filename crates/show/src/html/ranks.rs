@@ -55,8 +55,9 @@ fn shown(contents: &Contents) -> Vec<(usize, &RankRow)> {
     rows.filter(|(_, row)| apart.contains(&row.rank)).take(MOST_BARS).collect()
 }
 
-const PARTS: [Tone; 8] = [
+const PARTS: [Tone; 9] = [
     Tone::Series(1),
+    Tone::Dim,
     Tone::Series(4),
     Tone::Series(3),
     Tone::Series(0),
@@ -73,8 +74,9 @@ fn bars(rows: &[(usize, &RankRow)]) -> String {
     let height: f64 = if rows.len() > 24 { 11.0 } else { 16.0 };
     let longest = rows.iter().map(|(_, row)| row.totals.run_ns.0).max().unwrap_or(0).max(1) as f64;
     let mut svg = Svg::default();
-    let used: Vec<usize> =
-        (0..8).filter(|&at| rows.iter().any(|(_, row)| split(&row.totals)[at].1 .0 > 0)).collect();
+    let used: Vec<usize> = (0..PARTS.len())
+        .filter(|&at| rows.iter().any(|(_, row)| split(&row.totals)[at].1 .0 > 0))
+        .collect();
     let mut y = legend(&mut svg, &used);
     for (_, row) in rows {
         let font = Font::new(height.min(12.0) - 1.0);

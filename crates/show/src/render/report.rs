@@ -186,7 +186,7 @@ pub(crate) struct MpiTimePart {
     pub key: &'static str,
 }
 
-pub(crate) fn split(totals: &Totals) -> [(MpiTimePart, Nanos); 8] {
+pub(crate) fn split(totals: &Totals) -> [(MpiTimePart, Nanos); 9] {
     let part =
         |label, in_sentence, key| MpiTimePart { label, in_sentence, is_communication: true, key };
     let other = |label, in_sentence, key| MpiTimePart {
@@ -199,6 +199,10 @@ pub(crate) fn split(totals: &Totals) -> [(MpiTimePart, Nanos); 8] {
     let tests = "in unsuccessful tests";
     [
         (part("completing requests", complete, "exposed_ns"), totals.exposed_ns),
+        (
+            other("the same beside a GPU", "beside a GPU", "overlapped_with_gpu_ns"),
+            totals.overlapped_with_gpu_ns,
+        ),
         (
             part("posting requests", "posting non-blocking requests", "posting_ns"),
             totals.posting_ns,
@@ -337,6 +341,16 @@ fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
             "{} unsuccessful tests took {}.",
             count(*unsuccessful_tests),
             mean.time(*unsuccessful_test_ns)
+        ),
+        Insight::KernelsNextToWaits { behind_ns, before_ns } if behind_ns >= before_ns => format!(
+            "Ranks wait with idle GPUs and then start kernels: at most {} of these waits could pass beside them. Wait after the \
+             kernel, where that does not need the message.",
+            mean.time(*behind_ns)
+        ),
+        Insight::KernelsNextToWaits { before_ns, .. } => format!(
+            "Ranks run kernels, then post messages and wait for them with idle GPUs: at most {} of these waits could pass \
+             beside the kernels. Start the exchange before the kernel, where that does not make what is sent.",
+            mean.time(*before_ns)
         ),
         Insight::LittleMpi { mpi_share } => format!(
             "Only {} of the run time is in MPI: overlap cannot make this run much faster.",

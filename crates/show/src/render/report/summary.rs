@@ -175,10 +175,6 @@ fn exposed(report: &Report) -> String {
         report.mean().time(summary.exposed_ns),
         report.mean().time(totals.run_ns)
     );
-    if let Some(beside) = summary.overlapped_with_gpu_ns {
-        let share = share(beside, report);
-        text += &format!(", on a GPU neither: {share} are in MPI while GPUs compute");
-    }
     let parts = split(totals);
     let communication = parts.iter().filter(|(part, _)| part.is_communication);
     if let Some((MpiTimePart { in_sentence, .. }, most)) =
@@ -189,6 +185,11 @@ fn exposed(report: &Report) -> String {
     text.push('.');
     if summary.exposed_is_upper_bound {
         text += " An upper bound: GPUs may have computed meanwhile, which is not recorded.";
+    }
+    if let Some(beside) = summary.overlapped_with_gpu_ns {
+        let share = share(beside, report);
+        text +=
+            &format!(" Communication beside kernels of the rank's GPUs, {share}, is not counted.");
     }
     if let Some(why) = beyond_all(report.head.threaded_ranks) {
         text += &format!(" {why}");

@@ -38,7 +38,7 @@ pub struct WhatIfOptions {
 /// # Errors
 /// No file of the run can be read.
 pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
-    let trace = open.trace(&[], Grouping::Line)?;
+    let trace = open.whole_trace(&[], Grouping::Line)?;
     let (reference, mut notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let thresholds = Thresholds::find(&trace, &reference, &[], declared);

@@ -84,6 +84,41 @@ impl Writer<'_> {
         }
     }
 
+    /// Messages that come long before their receives, behind all others: three between ranks of one node, and one that nobody
+    /// receives. A receive that nothing is sent for, and a persistent request that is not freed.
+    fn left_over(&self, from: i64) {
+        let early = |number: i64| from + number * 2_000;
+        match self.rank {
+            3 => {
+                for number in 0..3 {
+                    let send = Operation::send("MPI_Send", 2, (2 << 20, 4, 55));
+                    self.call(self.file.insert(send), (early(number), early(number) + 900), 0);
+                }
+                let lost = Operation::send("MPI_Send", 2, (8, 7, 66));
+                self.call(self.file.insert(lost), (early(3), early(3) + 900), 0);
+            }
+            4 => {
+                for number in 0..3 {
+                    let late = from + 500_000 + number * 20_000;
+                    let receive = Operation::receive("MPI_Recv", 1, (2 << 20, 3, 55));
+                    self.call(self.file.insert(receive), (late, late + 9_000), 0);
+                }
+            }
+            5 => {
+                let made = Operation::other_call("MPI_Send_init", 1);
+                self.call(self.file.insert(made), (early(0), early(0) + 100), 0);
+            }
+            8 => {
+                let receive = Operation::receive("MPI_Irecv", 1, (8, 0, 77));
+                let operation_id =
+                    self.file.insert(Operation { ended: Some("pending"), ..receive });
+                let post_begin_ns = early(0);
+                self.file.insert(Request { operation_id, post_begin_ns, ..Request::default() });
+            }
+            _ => {}
+        }
+    }
+
     /// All meet: blocking or not, with a root or without.
     fn meet(&self, step: &Step, name: &'static str) {
         let (begin, end) = (step.done[self.rank] + 500, step.met + self.rank as i64 * 50);
@@ -137,8 +172,8 @@ impl Step {
 
 const MEETINGS: [&str; 4] = ["MPI_Allreduce", "MPI_Bcast", "MPI_Ibarrier", "MPI_Barrier"];
 
-/// Nine ranks on three hosts whose clocks differ. They exchange, and meet every third step.
-fn write(directory: &Path) {
+/// What happens, and when that has ended.
+fn steps() -> (Vec<Step>, i64) {
     let mut random = Random(16);
     let mut steps = Vec::new();
     let mut now = 1_000_000;
@@ -147,6 +182,12 @@ fn write(directory: &Path) {
         now = step.met + 60_000;
         steps.push(step);
     }
+    (steps, now)
+}
+
+/// Nine ranks on three hosts whose clocks differ. They exchange, and meet every third step.
+fn write(directory: &Path) {
+    let (steps, now) = steps();
     for rank in 0..RANKS {
         let host = format!("host{}", rank / RANKS_PER_HOST);
         let rank_ends = now + PLAIN as i64 * 1_000_000;
@@ -229,6 +270,29 @@ fn messages_collectives_clocks_and_processors_are_in_the_answer() {
         (&STEPS.into(), &RANKS.into())
     );
     assert!(overlap["late_pairs"].as_array().unwrap().len() > 5);
+}
+
+#[test]
+fn what_is_left_over_and_kept_for_late_receives_does_not_depend_on_the_parts() {
+    let directory = run();
+    let end = steps().1 + PLAIN as i64 * 1_000_000;
+    for rank in 0..RANKS {
+        edit_rank(directory.path(), rank as i64, |file| {
+            file.change("UPDATE rank SET end_ns = end_ns + 1000000");
+            Writer { file, rank }.left_over(end);
+        });
+    }
+    let whole = answer("report", directory.path(), &[]);
+    let report: Value = serde_json::from_str(&whole).unwrap();
+    let left_over = report["left_over"].as_array().unwrap().iter();
+    let left_over: Vec<&str> = left_over.map(|it| it["what"].as_str().unwrap()).collect();
+    assert_eq!(left_over, ["message", "receive", "persistent_request"]);
+    let kept = &report["unexpected"];
+    assert_eq!((&kept["ranks"][0]["rank"], &kept["unknown"]), (&4.into(), &0.into()), "{kept}");
+    for parts in share!(0, vec!["9", "2", "4"]) {
+        let in_parts = answer("report", directory.path(), &["--parts", parts]);
+        check_same(&whole, &in_parts, &format!("{parts} parts"));
+    }
 }
 
 #[test]

@@ -4,12 +4,15 @@ is the same, to the byte. Beside it what SQLite takes to read the same rows once
 
     make large-bench        or        tests/bench/large.py [--build target/release] [--work DIR] [CASE]...
 
-Cases: 16 (1 and 10 million requests of 16 ranks), 1024 (1, 10 and 100 million requests of 1,024 ranks, 4 GB of disk), 10000
+Cases: 16 (1 and 10 million requests of 16 ranks), 1000 (10 million of 1,000 ranks, and what workers of an engine would take, in
+simulation), 1024 (1, 10 and 100 million requests of 1,024 ranks, 4 GB of disk), 10000
 (10,000 ranks of 1,000 requests, in 10,000 and in 157 files). Nothing is asserted of times; an answer that differs ends it with 1.
 """
 
 import argparse
 import hashlib
+import heapq
+import json
 import os
 import resource
 import shutil
@@ -22,10 +25,10 @@ import time
 COLLECTIVES = ["--collective-every", "1000"]
 
 
-def run(words, out):
+def run(words, out, **environment):
     """Wall seconds, processor seconds and the most resident memory in MB of a command that ends well."""
     begin = time.monotonic()
-    process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL, env={**os.environ, **environment})
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -44,6 +47,14 @@ def read_by_sqlite(path):
         database.close()
     after = resource.getrusage(resource.RUSAGE_SELF)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def on_workers(count, parts):
+    """When the last of so many workers is done, which take one part after the other."""
+    workers = [0.0] * count
+    for part in parts:
+        heapq.heapreplace(workers, workers[0] + part)
+    return max(workers)
 
 
 class Case:
@@ -66,20 +77,50 @@ class Case:
         print(f"  SQLite reads the rows in {self.limit:.1f} s of processors")
         return path
 
+    def digest(self, words, **environment):
+        """A hash of what a command says, and what it takes as `run` has it."""
+        with tempfile.TemporaryFile() as out:
+            taken = run([self.lapscope, *words, "--format", "json"], out, **environment)
+            out.seek(0)
+            return hashlib.sha256(out.read()).hexdigest(), taken
+
+    def engine(self, path, parts):
+        """Prints what a report takes as a whole on one processor, and what it would on workers of an engine, each part measured by
+        itself (`simulated.py`)."""
+        whole, (_, alone, _) = self.digest(["report", path], RAYON_NUM_THREADS="1")
+        times = os.path.join(self.work, "times")
+        engine = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simulated.py")
+        words = ["report", path, "--engine", "dask", "--parts", str(parts)]
+        same, (_, own, _) = self.digest(
+            words, RAYON_NUM_THREADS="1", LAPSCOPE_PYTHON=engine, LAPSCOPE_BENCH_TIMES=times
+        )
+        with open(times) as lines:
+            stages = [json.loads(line) for line in lines]
+        in_parts = sum(sum(stage["parts"]) for stage in stages)
+        rest = own - in_parts  # wait4 counts the engine and what it ran, too
+        print(f"  {parts} parts: {in_parts:.1f} s of processors, {in_parts / alone:.2f} times the {alone:.1f} s of one process")
+        print(f"    beside them {rest:.1f} s: the command itself, putting answers together")
+        print("    by stage: " + ", ".join(f"{sum(stage['parts']):.1f}" for stage in stages))
+        for count in [2, 4, 8]:
+            path_of = rest + sum(on_workers(count, stage["parts"]) for stage in stages)
+            print(f"    {count} workers: critical path {path_of:.1f} s, {alone / path_of:.2f} times quicker")
+        self.say_whether_same("report", {whole, same})
+
     def answers(self, path, command, ways):
         """Prints what each way takes, and whether all say the same."""
         digests = set()
         for way in ways:
-            with tempfile.TemporaryFile() as out:
-                wall, cpu, memory = run([self.lapscope, command, path, "--format", "json", *way], out)
-                out.seek(0)
-                digests.add(hashlib.sha256(out.read()).hexdigest())
+            digest, (wall, cpu, memory) = self.digest([command, path, *way])
+            digests.add(digest)
             name = " ".join(way) or "as a whole, or as memory allows"
             print(
                 f"  {command:8} {name:32} {wall:7.1f} s  {cpu:7.1f} s of processors, {cpu / self.limit:4.1f} times SQLite's  "
                 f"{memory:6.0f} MB",
                 flush=True,
             )
+        self.say_whether_same(command, digests)
+
+    def say_whether_same(self, command, digests):
         self.is_same &= len(digests) == 1
         if len(digests) > 1:
             print(f"  {command}: THE ANSWERS DIFFER")
@@ -90,6 +131,12 @@ def ranks_16(case):
         path = case.made(16, requests, *COLLECTIVES)
         for command in ["report", "overlap"]:
             case.answers(path, command, [[], ["--memory", "300M"]])
+
+
+def ranks_1000(case):
+    path = case.made(1000, 10_000_000, *COLLECTIVES, "--ranks-per-node", "64")
+    case.answers(path, "report", [[], ["--memory", "300M"], ["--parts", "8"]])
+    case.engine(path, 32)
 
 
 def ranks_1024(case):
@@ -105,7 +152,7 @@ def ranks_10000(case):
         case.answers(path, "report", [[], ["--memory", "500M"]])
 
 
-CASES = {"16": ranks_16, "1024": ranks_1024, "10000": ranks_10000}
+CASES = {"16": ranks_16, "1000": ranks_1000, "1024": ranks_1024, "10000": ranks_10000}
 
 
 def main():

@@ -62,7 +62,7 @@ fn unit(unit: TimeUnit) -> SimulatorUnit {
 /// The trace of a run, whose problems are said.
 fn read(run: Option<&Path>) -> Result<(OpenRun, Trace)> {
     let mut open = OpenRun::open(run)?;
-    let trace = open.trace(&[], Grouping::Address)?;
+    let trace = open.whole_trace(&[], Grouping::Address)?;
     warn_of_data(&open.problems(&[]));
     Ok((open, trace))
 }

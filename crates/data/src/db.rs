@@ -22,6 +22,7 @@ mod rows;
 pub mod rules;
 mod samples;
 mod scan;
+mod small;
 mod watches;
 
 use std::path::{Path, PathBuf};

@@ -8,14 +8,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use lapscope_data::model::{CallName, Mode, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 use lapscope_trace::{Direction, Half, Operation, RankTrace, RequestEnd, Trace};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOverKind {
     /// Never completed, and neither freed nor cancelled.
@@ -56,38 +56,53 @@ impl LeftOver {
     }
 }
 
-/// What these ranks left over; `ranks` empty: all of them.
-pub fn find_left_over(trace: &Trace, ranks: &[Rank], names: &mut dyn NameFrames) -> Vec<LeftOver> {
-    let mut sums = LeftOverSums::default();
-    let mut alone = Alone::find(trace);
-    let is_wanted = |rank: Rank| ranks.is_empty() || ranks.contains(&rank);
-    for (at, rank) in trace.ranks.iter().enumerate() {
-        let info = rank.info();
-        if !rank.is_whole() || !is_wanted(info.rank) {
-            continue;
-        }
-        let may_be_cancelled = has_open_cancels(trace, rank);
-        let is_open = |it: &Operation| {
-            !it.is_second_half && matches!(it.ended, RequestEnd::Pending | RequestEnd::Freed)
-        };
-        for half in trace.halves_of(at, is_open) {
-            let is_alone = alone.receives.remove(&(at, half.index)) && !may_be_cancelled;
-            let what = match half.operation.ended {
-                RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,
-                RequestEnd::Pending => LeftOverKind::Request,
-                _ => continue,
+impl LeftOverSums {
+    /// What these ranks left over, as far as they are in the focus; `ranks` empty: all of them.
+    pub fn collect(trace: &Trace, ranks: &[Rank]) -> LeftOverSums {
+        let mut sums = LeftOverSums::default();
+        let mut alone = Alone::find(trace);
+        let is_wanted = |rank: Rank| ranks.is_empty() || ranks.contains(&rank);
+        for at in trace.focus() {
+            let rank = &trace.ranks[at];
+            let info = rank.info();
+            if !rank.is_whole() || !is_wanted(info.rank) {
+                continue;
+            }
+            let may_be_cancelled = has_open_cancels(trace, rank);
+            let is_open = |it: &Operation| {
+                !it.is_second_half && matches!(it.ended, RequestEnd::Pending | RequestEnd::Freed)
             };
-            sums.add(what, info.rank, half.operation.site);
+            for half in trace.halves_of(at, is_open) {
+                let is_alone = alone.receives.remove(&(at, half.index)) && !may_be_cancelled;
+                let what = match half.operation.ended {
+                    RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,
+                    RequestEnd::Pending => LeftOverKind::Request,
+                    _ => continue,
+                };
+                sums.add(what, info.rank, half.operation.site);
+            }
+            sums.add_handles(trace, rank);
         }
-        sums.add_handles(trace, rank);
+        for (place, index) in alone.sends.into_iter().filter(|(at, _)| trace.is_in_focus(*at)) {
+            let (rank, half) = (trace.ranks[place].info().rank, trace.half(place, index));
+            if is_wanted(rank) {
+                sums.add(LeftOverKind::Message, rank, half.operation.site);
+            }
+        }
+        sums
     }
-    for (rank, index) in alone.sends {
-        let (rank, half) = (trace.ranks[rank].info().rank, trace.half(rank, index));
-        if is_wanted(rank) {
-            sums.add(LeftOverKind::Message, rank, half.operation.site);
+
+    /// Adds what other ranks left over.
+    pub fn merge(&mut self, other: LeftOverSums) {
+        for (what, left) in other.kinds {
+            let kind = self.kinds.entry(what).or_default();
+            kind.count += left.count;
+            kind.ranks.extend(left.ranks);
+            for (site, count) in left.sites {
+                *kind.sites.entry(site).or_default() += count;
+            }
         }
     }
-    sums.name(trace, names)
 }
 
 /// Messages that nobody received, and receives that nothing was sent for: by the places of their ranks and endpoints.
@@ -119,7 +134,8 @@ impl Alone {
                     Direction::Send => ((at as u32, peer, operation.comm, tag), 0),
                     _ => ((peer, at as u32, operation.comm, tag), 1),
                 };
-                if knows[peer as usize] && !hides[key.1 as usize] {
+                let is_here = [key.0, key.1].iter().any(|&it| trace.is_in_focus(it as usize));
+                if is_here && knows[peer as usize] && !hides[key.1 as usize] {
                     sides.entry(key).or_default()[side].push(half);
                 }
             }
@@ -139,14 +155,15 @@ impl Alone {
 
 /// Whether a rank cancelled requests of which the record has no end that says so: which ones, it does not say.
 fn has_open_cancels(trace: &Trace, rank: &RankTrace) -> bool {
-    let of_calls = rank.calls.iter().map(|call| call.operation);
-    let of_others = rank.other_calls.iter().map(|call| call.operation);
-    let is_cancel = |&it: &u32| trace.call_of(&rank.operations[it as usize]).name == "MPI_Cancel";
-    let asked = of_calls.chain(of_others).filter(is_cancel).count();
+    let is_cancel = |it: &Operation| trace.call_of(it).name == "MPI_Cancel";
+    let of_calls = rank.calls.iter().map(|call| &rank.operations[call.operation as usize]);
+    let of_others = rank.other_operations().filter(|(it, _)| is_cancel(it));
+    let asked = of_calls.filter(|it| is_cancel(it)).count() as u64
+        + of_others.map(|(_, calls)| calls).sum::<u64>();
     let is_cancelled = |row: &&lapscope_trace::Endpoint| {
         rank.operations[row.operation as usize].ended == RequestEnd::Cancelled
     };
-    asked > rank.endpoints.iter().filter(is_cancelled).count()
+    asked > rank.endpoints.iter().filter(is_cancelled).count() as u64
 }
 
 /// Whether a call returned an error: what it did is not known.
@@ -185,13 +202,13 @@ fn is_unmatched(trace: &Trace, half: &Half<'_>) -> bool {
     }
 }
 
-/// Sums by kind on their way.
-#[derive(Default)]
-struct LeftOverSums {
+/// What ranks left over, by kind. What is merged in any order comes to the same.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct LeftOverSums {
     kinds: BTreeMap<LeftOverKind, KindLeft>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct KindLeft {
     count: u64,
     ranks: Vec<Rank>,
@@ -210,15 +227,14 @@ impl LeftOverSums {
     fn add_handles(&mut self, trace: &Trace, rank: &RankTrace) {
         let mut made: BTreeMap<LeftOverKind, HashMap<SiteId, u64>> = BTreeMap::new();
         let mut freed: BTreeMap<LeftOverKind, u64> = BTreeMap::new();
-        let calls = rank.other_calls.iter().map(|call| &rank.operations[call.operation as usize]);
         // made by a request, or freed while they are active
         let requests = rank.endpoints.iter().map(|row| &rank.operations[row.operation as usize]);
-        for operation in calls.chain(requests) {
+        for (operation, calls) in rank.other_operations().chain(requests.map(|it| (it, 1))) {
             match handle_of(trace.call_of(operation), operation.ended) {
                 Some((what, true)) => {
-                    *made.entry(what).or_default().entry(operation.site).or_default() += 1;
+                    *made.entry(what).or_default().entry(operation.site).or_default() += calls;
                 }
-                Some((what, false)) => *freed.entry(what).or_default() += 1,
+                Some((what, false)) => *freed.entry(what).or_default() += calls,
                 None => {}
             }
         }
@@ -242,7 +258,8 @@ impl LeftOverSums {
         }
     }
 
-    fn name(self, trace: &Trace, names: &mut dyn NameFrames) -> Vec<LeftOver> {
+    /// As the document has it; `trace`: of the whole run, with or without rows.
+    pub fn name(self, trace: &Trace, names: &mut dyn NameFrames) -> Vec<LeftOver> {
         let mut name = |(site, count): (SiteId, u64)| {
             let frame = trace.places.site(site).frame;
             LeftOverSite {
@@ -294,7 +311,7 @@ mod tests {
 
     /// Kinds and counts of what is left of a run whose last receives never ended.
     fn left(trace: &Trace) -> Vec<(LeftOverKind, u64)> {
-        let left = find_left_over(trace, &[], &mut NoNames);
+        let left = LeftOverSums::collect(trace, &[]).name(trace, &mut NoNames);
         left.iter().map(|it| (it.what, it.count)).collect()
     }
 

@@ -15,13 +15,14 @@ mod pile;
 mod tests;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::thresholds::{LimitVerdict, LocalityThresholds, Margins, Thresholds, WaitsFor};
 use lapscope_data::model::{Bytes, Mode, Rank};
 use lapscope_data::symbols::NameFrames;
 use lapscope_trace::{Direction, RankTrace, RequestEnd, Trace, NONE};
 use levels::Slots;
+use pile::UnnamedPile;
 pub use pile::{KeptAtSite, KeptFrom, KeptOverTime, Pile};
 
 /// From so many messages, or bytes, on that one rank is certain to have had at once they matter: each receive searches a list that
@@ -32,7 +33,7 @@ const MUCH_MEMORY: i64 = 4 << 20;
 const SAME_CLOCK: i64 = 1_000;
 
 /// Messages, and what is in them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
     pub messages: u64,
     pub bytes: Bytes,
@@ -89,82 +90,103 @@ struct LateReceive {
     is_buffered: bool,
 }
 
-/// Looks at what each of these ranks received; `ranks` empty: all of them.
-pub fn find_unexpected(
-    trace: &Trace,
-    thresholds: &Thresholds,
-    ranks: &[Rank],
-    names: &mut dyn NameFrames,
-) -> Unexpected {
-    let search = KeptSearch::new(trace, thresholds);
-    let (lost, unknown) = search.find_lost();
-    let is_wanted =
-        |place: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[*place].info().rank);
-    let wanted: Vec<usize> = (0..trace.ranks.len()).filter(is_wanted).collect();
-    let sums = wanted.par_iter().map(|&place| search.sum(place, &lost));
-    let sums: Vec<ReceiverSums> = sums.collect();
-    let mut found = Unexpected {
-        all: Volume::default(),
-        early: Volume::default(),
-        early_share: None,
-        low: Volume::default(),
-        high: Volume::default(),
-        buffered: Volume::default(),
-        unknown,
-        ranks: Vec::new(),
-        over_time: None,
-    };
-    let mut piles: Vec<(Pile, KeptOverTime)> = Vec::new();
-    for (&place, sums) in wanted.iter().zip(&sums) {
-        found.all.merge(sums.all);
-        found.early.merge(sums.early);
-        found.low.merge(sums.low);
-        found.high.merge(sums.high);
-        found.buffered.merge(sums.buffered);
-        if sums.slots.may_reach(MANY_MESSAGES, MUCH_MEMORY) {
-            let late = search.collect(place, &lost);
-            piles.extend(pile::find(trace, place, &late, search.window(), names));
+/// By locality: what MPI sends at most before the receive is there; `None`: not known.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct KeptLimits([Option<u64>; 3]);
+
+impl KeptLimits {
+    /// As far as the run shows or MPI declares it.
+    pub fn from_thresholds(thresholds: &Thresholds) -> KeptLimits {
+        let mut limits = KeptLimits::default();
+        for locality in &thresholds.localities {
+            limits.0[locality.locality as usize] = most_eager(locality);
         }
+        limits
     }
-    let messages = found.all.messages;
-    found.early_share = (messages > 0).then(|| found.early.messages as f64 / messages as f64);
-    piles.sort_by_key(|(pile, _)| {
-        (std::cmp::Reverse((pile.low.bytes, pile.low.messages)), pile.rank)
-    });
-    let mut over_time = None;
-    for (pile, kept) in piles {
-        over_time.get_or_insert(kept);
-        found.ranks.push(pile);
-    }
-    found.over_time = over_time;
-    found
 }
 
-/// What the messages of one receiver come to.
-struct ReceiverSums {
+/// What the messages of some receivers come to. What is merged in any order comes to the same.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct KeptSums {
     all: Volume,
     early: Volume,
     low: Volume,
     high: Volume,
     buffered: Volume,
+    /// Sends to them without a receive on record that may have been received.
+    unknown: u64,
+    piles: Vec<UnnamedPile>,
+}
+
+impl KeptSums {
+    /// Looks at what each of these ranks received, as far as they are in the focus; `ranks` empty: all of them.
+    pub fn collect(trace: &Trace, limits: KeptLimits, ranks: &[Rank]) -> KeptSums {
+        let search = KeptSearch::new(trace, limits);
+        let (lost, unknown) = search.find_lost();
+        let is_wanted =
+            |place: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[*place].info().rank);
+        let wanted: Vec<usize> = trace.focus().filter(is_wanted).collect();
+        let sums: Vec<ReceiverSums> =
+            wanted.par_iter().map(|&place| search.sum(place, &lost)).collect();
+        let mut found = KeptSums { unknown, ..KeptSums::default() };
+        for (&place, ReceiverSums { sums, slots }) in wanted.iter().zip(sums) {
+            found.merge(sums);
+            if slots.may_reach(MANY_MESSAGES, MUCH_MEMORY) {
+                let late = search.collect(place, &lost);
+                found.piles.extend(pile::find(trace, place, &late, search.window()));
+            }
+        }
+        found
+    }
+
+    /// Adds those of other receivers.
+    pub fn merge(&mut self, other: KeptSums) {
+        self.all.merge(other.all);
+        self.early.merge(other.early);
+        self.low.merge(other.low);
+        self.high.merge(other.high);
+        self.buffered.merge(other.buffered);
+        self.unknown += other.unknown;
+        self.piles.extend(other.piles);
+    }
+
+    /// As the document has them; `trace`: of the whole run, with or without rows.
+    pub fn name(self, trace: &Trace, names: &mut dyn NameFrames) -> Unexpected {
+        let KeptSums { all, early, low, high, buffered, unknown, mut piles } = self;
+        piles.sort_by_key(UnnamedPile::order);
+        let over_time = piles.first().map(|pile| pile.over_time.clone());
+        let ranks = piles.into_iter().map(|pile| pile.name(trace, names)).collect();
+        let messages = all.messages;
+        Unexpected {
+            all,
+            early,
+            early_share: (messages > 0).then(|| early.messages as f64 / messages as f64),
+            low,
+            high,
+            buffered,
+            unknown: unknown + sends_that_are_not_followed(trace),
+            ranks,
+            over_time,
+        }
+    }
+}
+
+/// What the messages of one receiver come to.
+struct ReceiverSums {
+    sums: KeptSums,
     slots: Slots,
 }
 
 struct KeptSearch<'a> {
     trace: &'a Trace,
     margins: Margins,
-    /// By locality: what MPI sends at most before the receive is there; `None`: not known.
-    limits: [Option<u64>; 3],
+    limits: KeptLimits,
     begin: i64,
     end: i64,
 }
 
 impl<'a> KeptSearch<'a> {
-    fn new(trace: &'a Trace, thresholds: &Thresholds) -> KeptSearch<'a> {
-        let mut limits = [None; 3];
-        for locality in &thresholds.localities {
-            limits[locality.locality as usize] = most_eager(locality);
-        }
+    fn new(trace: &'a Trace, limits: KeptLimits) -> KeptSearch<'a> {
         let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
         let end = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(begin);
         KeptSearch { trace, margins: Margins::measure(trace), limits, begin, end }
@@ -176,9 +198,7 @@ impl<'a> KeptSearch<'a> {
     }
 
     fn sum(&self, place: usize, lost: &[(usize, LateReceive)]) -> ReceiverSums {
-        let [all, early, low, high, buffered] = [Volume::default(); 5];
-        let slots = Slots::new(self.begin, self.end);
-        let mut sums = ReceiverSums { all, early, low, high, buffered, slots };
+        let (mut sums, mut slots) = (KeptSums::default(), Slots::new(self.begin, self.end));
         self.walk(place, lost, |bytes, late| {
             sums.all.add(bytes);
             let Some(late) = late else { return sums.early.add(bytes) };
@@ -188,10 +208,10 @@ impl<'a> KeptSearch<'a> {
                 if late.is_buffered {
                     sums.buffered.add(bytes);
                 }
-                sums.slots.add(kept, late.posted, bytes);
+                slots.add(kept, late.posted, bytes);
             }
         });
-        sums
+        ReceiverSums { sums, slots }
     }
 
     fn collect(&self, place: usize, lost: &[(usize, LateReceive)]) -> Vec<LateReceive> {
@@ -243,7 +263,7 @@ impl<'a> KeptSearch<'a> {
         let is_kept_by_mpi = half.operation.mode != Mode::Synchronous
             && self.trace.ranks[sender].info().copied_sends.is_none();
         let kept = [seen, half.completion_end].into_iter().flatten().min();
-        let limit = self.limits[self.trace.locality(sender, receiver) as usize];
+        let limit = self.limits.0[self.trace.locality(sender, receiver) as usize];
         let kept =
             kept.filter(|kept| is_kept_by_mpi && kept.saturating_add(SAME_CLOCK + margin) < posted);
         let most_bytes = limit.filter(|_| kept.is_none()).map_or(bytes, |limit| bytes.min(limit));
@@ -261,15 +281,14 @@ impl<'a> KeptSearch<'a> {
         }
     }
 
-    /// Messages that nobody received, and at whom; and of how many sends the other end is not known.
+    /// Messages for ranks in the focus that nobody received, and at whom; and of how many sends to these that is not known.
     fn find_lost(&self) -> (Vec<(usize, LateReceive)>, u64) {
-        let matching = &self.trace.matching;
-        let unknown = matching.doubtful + matching.not_followed + matching.other_end_left_out;
-        if matching.unmatched_sends == 0 || unknown > 0 {
-            return (Vec::new(), unknown + matching.unmatched_sends);
+        let (mut lost, mut unknown) = (Vec::new(), 0);
+        let unmatched = self.trace.matching.unmatched_sends;
+        if unmatched == 0 || sends_that_are_not_followed(self.trace) > 0 {
+            return (lost, unknown);
         }
         let tell_all: Vec<bool> = self.trace.ranks.iter().map(tells_of_all_receives).collect();
-        let (mut lost, mut unknown) = (Vec::new(), 0);
         for (place, rank) in self.trace.ranks.iter().enumerate() {
             for (index, send) in (0..).zip(&rank.endpoints) {
                 let operation = &rank.operations[send.operation as usize];
@@ -277,9 +296,10 @@ impl<'a> KeptSearch<'a> {
                     && send.partner == NONE
                     && operation.mode != Mode::Partitioned
                     && !matches!(operation.ended, RequestEnd::Cancelled | RequestEnd::Failed);
-                let Some(peer) = operation.peer.filter(|_| is_lost) else { continue };
-                if tell_all[peer as usize] {
-                    let peer = peer as usize;
+                let peer = operation.peer.map(|peer| peer as usize);
+                let is_here = |peer: &usize| is_lost && self.trace.is_in_focus(*peer);
+                let Some(peer) = peer.filter(is_here) else { continue };
+                if tell_all[peer] {
                     lost.push((peer, self.late((place, index), peer, i64::MAX, 0)));
                 } else {
                     unknown += 1;
@@ -287,6 +307,15 @@ impl<'a> KeptSearch<'a> {
             }
         }
         (lost, unknown)
+    }
+}
+
+/// Sends whose other end is not known and cannot be looked for, as long as there are messages that could not be followed.
+fn sends_that_are_not_followed(trace: &Trace) -> u64 {
+    let matching = &trace.matching;
+    match matching.doubtful + matching.not_followed + matching.other_end_left_out {
+        0 => 0,
+        unknown => unknown + matching.unmatched_sends,
     }
 }
 

@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::pictures::{Drawn, Painter};
 use lapscope_advise::advice::{Gathered, Gatherer};
 use lapscope_data::model::Rank;
+use lapscope_measure::left_over::LeftOverSums;
 use lapscope_measure::overlap::{measure_with, EagerLimits, Measured};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{Plan, StepSums, Stepper};
+use lapscope_measure::unexpected::{KeptLimits, KeptSums};
 use lapscope_trace::Trace;
 
 /// What is to be learned besides overlap.
@@ -17,6 +19,8 @@ pub struct FindingsChoice {
     pub pictures: bool,
     /// What each step and region took.
     pub steps: bool,
+    /// Messages that MPI kept for late receives, and what was left over at the end.
+    pub kept: bool,
 }
 
 /// What a run is measured by.
@@ -25,6 +29,8 @@ pub struct By<'a> {
     pub reference: &'a Reference,
     /// Which sends wait for nobody.
     pub eager: EagerLimits,
+    /// Up to which size messages may be kept.
+    pub kept: KeptLimits,
     /// How steps are told; `None`: not asked for, or none were found.
     pub steps: Option<&'a Plan>,
 }
@@ -36,13 +42,15 @@ pub struct Findings {
     pub gathered: Gathered,
     pub drawn: Drawn,
     pub steps: StepSums,
+    pub kept: KeptSums,
+    pub left_over: LeftOverSums,
 }
 
 /// Looks at every request of `ranks`, or of all, once; `progress` is told how many
 /// more requests were done.
 pub fn find(
     trace: &Trace,
-    By { reference, eager, steps }: By<'_>,
+    By { reference, eager, kept, steps }: By<'_>,
     ranks: &[Rank],
     wanted: FindingsChoice,
     progress: &(dyn Fn(u64) + Sync),
@@ -56,6 +64,10 @@ pub fn find(
     };
     let (measured, witnesses) = measure_with(trace, reference, eager, ranks, progress, witness);
     let mut findings = Findings { measured, ..Findings::default() };
+    if wanted.kept {
+        findings.kept = KeptSums::collect(trace, kept, ranks);
+        findings.left_over = LeftOverSums::collect(trace, ranks);
+    }
     for (gatherer, painter, stepper) in witnesses {
         gatherer.into_iter().for_each(|gatherer| findings.gathered.merge(gatherer.finish()));
         painter.into_iter().for_each(|painter| findings.drawn.merge(painter.finish()));
@@ -71,6 +83,8 @@ impl Findings {
         self.gathered.merge(other.gathered);
         self.drawn.merge(other.drawn);
         self.steps.merge(other.steps);
+        self.kept.merge(other.kept);
+        self.left_over.merge(other.left_over);
         Findings { measured: self.measured.merge(other.measured), ..self }
     }
 }

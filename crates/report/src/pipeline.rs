@@ -17,12 +17,13 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use self::filters::check_ranks;
-use self::resources::Resources;
+use self::resources::{check_fits_whole, Resources};
 use crate::calibration;
 use lapscope_advise::problem::{find_problems_of, in_short};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
+use lapscope_data::files::machine_memory;
 use lapscope_data::job::{as_run, JobRun};
 use lapscope_data::model::{CallPath, Frame, Rank};
 use lapscope_data::pending::read_pending;
@@ -294,6 +295,15 @@ impl OpenRun {
         Ok(trace)
     }
 
+    /// As [`OpenRun::trace`], for what needs all ranks at once, however large the run is.
+    ///
+    /// # Errors
+    /// As [`OpenRun::trace`], or this machine's memory does not hold it.
+    pub fn whole_trace(&mut self, ranks: &[Rank], grouping: Grouping) -> Result<Trace> {
+        check_fits_whole(self.rows(), machine_memory())?;
+        self.trace(ranks, grouping)
+    }
+
     /// Reads and names what did not end.
     ///
     /// # Errors
@@ -349,6 +359,11 @@ impl OpenRun {
         let (found, failed) = samples::read_files(&self.census.asked_to_sample(), places, ranks);
         self.read_in_part("where the program computes is not read", failed);
         found
+    }
+
+    /// Whether buffers were watched.
+    pub fn is_watched(&self) -> bool {
+        !self.census.asked_to_watch().is_empty()
     }
 
     /// Has it among the problems that buffers were watched, and that this is not looked at in parts.

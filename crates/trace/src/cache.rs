@@ -41,26 +41,21 @@ impl Cache {
         rows <= self.most_rows && !self.is_full.load(Ordering::Relaxed)
     }
 
-    fn path(&self, place: u32) -> PathBuf {
-        self.directory.join(place.to_string())
+    /// What is kept under a name.
+    pub(super) fn open(&self, name: &str) -> Option<BufReader<File>> {
+        File::open(self.directory.join(name)).ok().map(BufReader::new)
     }
 
-    /// The rows of the rank at `place`, if they are kept.
-    pub(super) fn get(&self, place: u32) -> Option<(Communicators, RankRows)> {
-        let file = File::open(self.path(place)).ok()?;
-        packed::read(&mut BufReader::new(file)).ok()
-    }
-
-    /// Keeps rows, unless the disk is full.
-    pub(super) fn keep(&self, place: u32, communicators: &Communicators, rows: &RankRows) {
-        let path = self.path(place);
+    /// Keeps what `put` writes under a name, unless the disk is full.
+    pub(super) fn write(&self, name: &str, put: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        let path = self.directory.join(name);
         if self.is_full.load(Ordering::Relaxed) || path.exists() {
             return;
         }
         let write = || -> io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
             let mut out = BufWriter::new(&mut file);
-            packed::write(&mut out, communicators, rows)?;
+            put(&mut out)?;
             out.flush()?;
             drop(out);
             file.persist(&path)?;
@@ -69,6 +64,16 @@ impl Cache {
         if write().is_err() {
             self.is_full.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// The rows of the rank at `place`, if they are kept.
+    pub(super) fn get(&self, place: u32) -> Option<(Communicators, RankRows)> {
+        packed::read(&mut self.open(&place.to_string())?).ok()
+    }
+
+    /// Keeps rows.
+    fn keep(&self, place: u32, communicators: &Communicators, rows: &RankRows) {
+        self.write(&place.to_string(), |out| packed::write(out, communicators, rows));
     }
 }
 

@@ -14,6 +14,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hasher;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -244,6 +245,15 @@ impl Settled {
                 margin_ns: margin.round() as i64,
                 ranks: members,
             });
+        }
+    }
+
+    /// Corrections, for who has to tell these clocks from others.
+    pub(super) fn hash(&self, hasher: &mut impl Hasher) {
+        let lines = (0u64..).zip(&self.lines);
+        for (rank, line) in lines.filter_map(|(rank, line)| Some(rank).zip(*line)) {
+            let of_line = [line.offset, line.drift].map(f64::to_bits);
+            [rank].iter().chain(&of_line).for_each(|&word| hasher.write_u64(word));
         }
     }
 

@@ -104,6 +104,7 @@ impl<'a> Combiner<'a> {
         rank.endpoints = rows.endpoints;
         rank.calls = rows.calls;
         rank.other_calls = rows.other_calls;
+        rank.other_counts = rows.other_counts;
         rank.threads = rows.threads;
         rank.observations = rows.observations;
         rank.message_waits = rows.message_waits;

@@ -26,6 +26,7 @@ pub mod message_waits;
 pub mod operation;
 mod packed;
 mod paired;
+mod pairs;
 mod past;
 pub mod presence;
 pub mod problem;
@@ -141,6 +142,8 @@ pub struct RankTrace {
     pub calls: Vec<Call>,
     /// All others that have rows.
     pub other_calls: Vec<OtherCall>,
+    /// How many of these there are by operation, also where they were not read; of the last operations there are none.
+    pub(crate) other_counts: Vec<u32>,
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// Those that found a message, and the sums of those that did not.
@@ -173,6 +176,12 @@ impl RankTrace {
     #[inline]
     pub fn info(&self) -> &RankInfo {
         self.info.as_ref().expect("set by Trace::read")
+    }
+
+    /// Operations of all other calls, and how many there are of each.
+    pub fn other_operations(&self) -> impl Iterator<Item = (&Operation, u64)> {
+        let counts = self.other_counts.iter().map(|&count| u64::from(count));
+        self.operations.iter().zip(counts).filter(|&(_, count)| count > 0)
     }
 
     /// The timestamp from which a loop of tests waited for a request, until the test that completed it; `None`: its tests are too
@@ -260,6 +269,11 @@ impl Half<'_> {
 }
 
 impl Trace {
+    /// Requests, blocking messages and collectives of all ranks that were read.
+    pub fn endpoints(&self) -> u64 {
+        self.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum()
+    }
+
     /// From the first return of MPI_Init to the last entry of MPI_Finalize, or to the last record.
     pub fn run_ns(&self) -> i64 {
         let begin = self.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);

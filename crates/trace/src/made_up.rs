@@ -124,6 +124,8 @@ impl MadeUp {
         let operation = self.operation(rank, "MPI_Comm_dup", line, Direction::None);
         let trace = &mut self.ranks[rank];
         trace.other_calls.push(OtherCall { begin: trace.end, duration: ns, operation, thread: 0 });
+        trace.other_counts.resize(operation as usize, 0);
+        trace.other_counts.push(1);
         trace.end += ns;
     }
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::device_time::DeviceRow;
@@ -30,6 +31,7 @@ struct Small {
     detail: Vec<Detail>,
     marks: RankMarks,
     made: MadeHandles,
+    other_counts: Vec<u32>,
     endpoints: u64,
     calls: u64,
     intervals: u64,
@@ -38,13 +40,14 @@ struct Small {
 const ENDPOINT_BYTES: usize = 40;
 const CALL_BYTES: usize = 25;
 const INTERVAL_BYTES: usize = 16;
+const NUMBER_BYTES: usize = 4;
 /// Bytes that are read or written at once, about.
 const CHUNK: usize = 1 << 18;
 
 /// # Errors
 /// Of the writer.
 pub(super) fn write(
-    out: &mut impl Write,
+    out: &mut (impl Write + ?Sized),
     communicators: &Communicators,
     rows: &RankRows,
 ) -> io::Result<()> {
@@ -61,15 +64,13 @@ pub(super) fn write(
         detail: rows.detail.clone(),
         marks: rows.marks.clone(),
         made: rows.made,
+        other_counts: rows.other_counts.clone(),
         endpoints: rows.endpoints.len() as u64,
         calls: rows.calls.len() as u64,
         intervals: intervals.len() as u64,
     };
-    let mut bytes = Vec::new();
-    ciborium::into_writer(&small, &mut bytes).map_err(io::Error::other)?;
-    out.write_all(&(bytes.len() as u64).to_le_bytes())?;
-    out.write_all(&bytes)?;
-    write_all(out, &rows.endpoints, |endpoint, bytes| {
+    write_small(out, &small)?;
+    write_all(out, rows.endpoints.iter(), |endpoint, bytes| {
         bytes.extend(endpoint.begin.to_le_bytes());
         let spans = [endpoint.post, endpoint.window, endpoint.mpi, endpoint.outstanding];
         let (operation, call) = (endpoint.operation, endpoint.call);
@@ -77,14 +78,14 @@ pub(super) fn write(
         let words = spans.chain([operation, call, endpoint.partner, endpoint.observed]);
         words.for_each(|word| bytes.extend(word.to_le_bytes()));
     })?;
-    write_all(out, &rows.calls, |call, bytes| {
+    write_all(out, rows.calls.iter(), |call, bytes| {
         bytes.extend(call.begin.to_le_bytes());
         bytes.extend(call.duration.to_le_bytes());
         bytes.extend(call.operation.to_le_bytes());
         bytes.extend(call.completed.to_le_bytes());
         bytes.push(call.returned.into());
     })?;
-    write_all(out, intervals, |(begin, end), bytes| {
+    write_all(out, intervals.iter(), |(begin, end), bytes| {
         bytes.extend(begin.to_le_bytes());
         bytes.extend(end.to_le_bytes());
     })
@@ -95,11 +96,7 @@ pub(super) fn write(
 /// # Errors
 /// Of the reader.
 pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows)> {
-    let mut length = [0; 8];
-    input.read_exact(&mut length)?;
-    let mut bytes = vec![0; u64::from_le_bytes(length) as usize];
-    input.read_exact(&mut bytes)?;
-    let small: Small = ciborium::from_reader(&bytes[..]).map_err(io::Error::other)?;
+    let small: Small = read_small(input)?;
     let endpoint = |bytes: &[u8]| Endpoint {
         begin: long(bytes, 0),
         post: Span::from_bits(word(bytes, 8)),
@@ -131,6 +128,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
         detail: small.detail,
         marks: small.marks,
         made: small.made,
+        other_counts: small.other_counts,
         starved: small.starved,
         device_busy: small.device_busy,
         endpoints,
@@ -141,10 +139,49 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
     Ok((small.communicators, rows))
 }
 
+/// # Errors
+/// Of the writer.
+pub(super) fn write_small(
+    out: &mut (impl Write + ?Sized),
+    small: &impl Serialize,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(small, &mut bytes).map_err(io::Error::other)?;
+    out.write_all(&(bytes.len() as u64).to_le_bytes())?;
+    out.write_all(&bytes)
+}
+
+/// # Errors
+/// Of the reader; it is nothing of that kind.
+pub(super) fn read_small<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<T> {
+    let mut length = [0; 8];
+    input.read_exact(&mut length)?;
+    let mut bytes = vec![0; u64::from_le_bytes(length) as usize];
+    input.read_exact(&mut bytes)?;
+    ciborium::from_reader(&bytes[..]).map_err(io::Error::other)
+}
+
+/// # Errors
+/// Of the writer.
+pub(super) fn write_numbers(
+    out: &mut (impl Write + ?Sized),
+    numbers: impl Iterator<Item = u32>,
+) -> io::Result<()> {
+    write_all(out, numbers, |number, bytes| bytes.extend(number.to_le_bytes()))
+}
+
+/// So many numbers.
+///
+/// # Errors
+/// Of the reader.
+pub(super) fn read_numbers(input: &mut impl Read, count: u64) -> io::Result<Vec<u32>> {
+    read_all::<_, NUMBER_BYTES>(input, count, |bytes| word(bytes, 0))
+}
+
 fn write_all<T>(
-    out: &mut impl Write,
-    rows: &[T],
-    put: impl Fn(&T, &mut Vec<u8>),
+    out: &mut (impl Write + ?Sized),
+    rows: impl Iterator<Item = T>,
+    put: impl Fn(T, &mut Vec<u8>),
 ) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(CHUNK + ENDPOINT_BYTES);
     for row in rows {

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use super::cache::Cache;
 use super::clock::{evidence, ClockEvidence, ClockFit, Settled};
 use super::collective::{groups, meetings, CollectiveMembers, CommunicatorCollectives, Meetings};
 use super::combine::{Combiner, Common};
 use super::file::FileTrace;
 use super::lane::LaneKey;
 use super::matching::{self, LaneOrder, Matched, Matching};
+use super::pairs::KeptPairs;
 use super::roster::Roster;
 use super::Trace;
 use lapscope_data::places::Places;
@@ -16,10 +18,21 @@ use lapscope_data::places::Places;
 /// Ranks with their messages paired by order and size.
 pub struct Paired {
     trace: Trace,
+    messages: PairedMessages,
+    groups: Vec<CommunicatorCollectives>,
+}
+
+/// How messages were paired.
+enum PairedMessages {
+    Here(LanesMatched),
+    /// In an earlier stage, on the same clocks, to this.
+    Kept(Matching),
+}
+
+struct LanesMatched {
     lanes: Vec<LaneKey>,
     orders: Vec<LaneOrder>,
     matched: Vec<Matched>,
-    groups: Vec<CommunicatorCollectives>,
 }
 
 impl Paired {
@@ -30,17 +43,33 @@ impl Paired {
         places: Arc<Places>,
         focus: Option<&[u32]>,
     ) -> Paired {
-        let is_starved = roster.is_starved();
-        let mut trace = Trace { places, is_starved, ..Trace::default() };
-        trace.focus = focus.map(|focus| {
-            let mut is_in = vec![false; roster.ranks().len()];
-            focus.iter().for_each(|&place| is_in[place as usize] = true);
-            is_in
-        });
-        let combiner = Combiner::new(&Arc::clone(&trace.places), &roster, &mut trace);
-        let Common { lanes, communicators } = combiner.combine(files, &mut trace);
-        trace.roster = roster;
+        let (trace, Common { lanes, communicators }) = combined(files, roster, places, focus);
         Paired::match_messages(trace, lanes, &communicators)
+    }
+
+    /// The ranks of a part on these clocks; of what is kept nothing is matched again.
+    pub(super) fn of_part(
+        files: Vec<FileTrace>,
+        (roster, places): (&Arc<Roster>, &Arc<Places>),
+        (focus, clocks): (&[u32], &Settled),
+        cache: Option<&Cache>,
+    ) -> Paired {
+        let (mut trace, Common { lanes, communicators }) =
+            combined(files, Arc::clone(roster), Arc::clone(places), Some(focus));
+        let kept = cache.and_then(|cache| KeptPairs::get(cache, focus, clocks));
+        let kept = kept.filter(|pairs| pairs.apply(&mut trace.ranks));
+        if let Some(KeptPairs { matching, groups, .. }) = kept {
+            let mut part = Paired { trace, messages: PairedMessages::Kept(matching), groups };
+            part.set_clocks(clocks);
+            return part;
+        }
+        let mut part = Paired::match_messages(trace, lanes, &communicators);
+        part.set_clocks(clocks);
+        if let Some(cache) = cache {
+            let of_messages = (&part.groups[..], part.matching());
+            KeptPairs::keep(cache, (focus, clocks), &part.trace.ranks, of_messages);
+        }
+        part
     }
 
     /// Matches messages and collectives of ranks whose operations know their lanes.
@@ -52,7 +81,8 @@ impl Paired {
         let orders = matching::orders(&trace.ranks, &lanes);
         let matched = matching::pair(&mut trace.ranks, &lanes, &orders);
         let groups = groups(communicators, &lanes, &orders);
-        Paired { trace, lanes, orders, matched, groups }
+        let messages = PairedMessages::Here(LanesMatched { lanes, orders, matched });
+        Paired { trace, messages, groups }
     }
 
     /// Whether all ranks of the run are.
@@ -69,7 +99,9 @@ impl Paired {
     pub fn set_clocks(&mut self, settled: &Settled) {
         settled.apply(&mut self.trace.ranks);
         self.trace.clocks = settled.clocks.clone();
-        matching::verify(&mut self.trace.ranks, &self.lanes, &self.orders, &mut self.matched);
+        if let PairedMessages::Here(LanesMatched { lanes, orders, matched }) = &mut self.messages {
+            matching::verify(&mut self.trace.ranks, lanes, orders, matched);
+        }
     }
 
     /// What its focus says of collectives; behind [`Paired::set_clocks`], as the next.
@@ -79,7 +111,17 @@ impl Paired {
 
     /// How much of the messages that its focus sent was matched.
     pub fn matching(&self) -> Matching {
-        matching::count(&self.trace, &self.lanes, &self.orders, &self.matched)
+        match &self.messages {
+            PairedMessages::Here(LanesMatched { lanes, orders, matched }) => {
+                matching::count(&self.trace, lanes, orders, matched)
+            }
+            PairedMessages::Kept(matching) => matching.clone(),
+        }
+    }
+
+    /// How many endpoints the ranks in its focus have.
+    pub fn endpoints(&self) -> u64 {
+        self.trace.focus().map(|place| self.trace.ranks[place].endpoints.len() as u64).sum()
     }
 
     /// The trace, with the collectives and the matching of the whole run.
@@ -105,4 +147,24 @@ impl Paired {
         let (meetings, matching) = (self.meetings(), self.matching());
         self.finish(&meetings, matching)
     }
+}
+
+/// Ranks put together, on the clocks of their nodes.
+fn combined(
+    files: Vec<FileTrace>,
+    roster: Arc<Roster>,
+    places: Arc<Places>,
+    focus: Option<&[u32]>,
+) -> (Trace, Common) {
+    let is_starved = roster.is_starved();
+    let mut trace = Trace { places, is_starved, ..Trace::default() };
+    trace.focus = focus.map(|focus| {
+        let mut is_in = vec![false; roster.ranks().len()];
+        focus.iter().for_each(|&place| is_in[place as usize] = true);
+        is_in
+    });
+    let combiner = Combiner::new(&Arc::clone(&trace.places), &roster, &mut trace);
+    let common = combiner.combine(files, &mut trace);
+    trace.roster = roster;
+    (trace, common)
 }

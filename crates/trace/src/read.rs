@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cache::Cache;
+use super::clock::Settled;
 use super::file::{Depth, FileTrace, WantedRanks};
 use super::paired::Paired;
 use super::roster::Roster;
@@ -80,15 +81,15 @@ impl Trace {
 }
 
 impl Paired {
-    /// Reads ranks of some files, by their places; `focus`: of those that will be looked at. What is in the cache is read from it.
-    /// Also why some files could not be read.
+    /// Reads ranks of some files, by their places; `focus`: of those that will be looked at, on these clocks where they are settled. What
+    /// is in the cache is read from it. Also why some files could not be read.
     ///
     /// # Errors
     /// No file could be read.
     pub fn read(
         files: &[(PathBuf, Vec<u32>)],
         (roster, places): (&Arc<Roster>, &Arc<Places>),
-        focus: &[u32],
+        (focus, clocks): (&[u32], Option<&Settled>),
         (depth, cache): (Depth, Option<&Cache>),
     ) -> Result<(Paired, Vec<DbError>), DbError> {
         let cache = cache.filter(|_| depth == Depth::Sums);
@@ -129,7 +130,10 @@ impl Paired {
             Ok(file)
         })?;
         traces.extend(per_file.read);
-        let part = Paired::new(traces, Arc::clone(roster), Arc::clone(places), Some(focus));
+        let part = match clocks {
+            Some(clocks) => Paired::of_part(traces, (roster, places), (focus, clocks), cache),
+            None => Paired::new(traces, Arc::clone(roster), Arc::clone(places), Some(focus)),
+        };
         Ok((part, per_file.failed))
     }
 

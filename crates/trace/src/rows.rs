@@ -46,6 +46,8 @@ pub(super) struct RankRows {
     pub calls: Vec<Call>,
     pub call_ids: Vec<i64>,
     pub other_calls: Vec<OtherCall>,
+    /// How many of these there are by operation, whether they are kept or not.
+    pub other_counts: Vec<u32>,
     pub message_waits: Vec<MessageWait>,
     pub vain_probes: Vec<VainProbes>,
     pub threads: Threads,
@@ -73,6 +75,14 @@ impl RankRows {
         self.call_ids.reserve(calls);
         self.inside.reserve(calls + requests);
         self.posts.reserve(requests);
+    }
+
+    fn count_other(&mut self, operation: u32) {
+        let operation = operation as usize;
+        if operation >= self.other_counts.len() {
+            self.other_counts.resize(operation + 1, 0);
+        }
+        self.other_counts[operation] = self.other_counts[operation].saturating_add(1);
     }
 
     /// The place of a call in `calls`: mostly the last, as requests stand in the order of the calls that completed them.
@@ -152,6 +162,7 @@ pub(super) fn add_call(
         });
     }
     if row.completed == 0 && !place.is_blocking {
+        rank.count_other(place.operation);
         if !for_replay {
             return;
         }

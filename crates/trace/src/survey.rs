@@ -31,7 +31,7 @@ pub struct RankFacts {
     pub is_first: bool,
     /// Rows of `call` and `request`; of a file of several ranks an equal part each.
     pub rows: u64,
-    /// Places of those that it sends to or receives from, and of roots.
+    /// Places of those that it sends to or receives from, or that send to it, and of roots.
     pub peers: Vec<u32>,
     /// Communicators in which it makes requests of collectives.
     asked_together: Vec<CommKey>,
@@ -42,8 +42,8 @@ struct FileMember {
     member: Member,
     is_first: bool,
     rows: u64,
-    /// World ranks.
-    peers: Vec<i64>,
+    /// World ranks, and whether it sends to them.
+    peers: Vec<(i64, bool)>,
     asked_together: Vec<CommKey>,
 }
 
@@ -64,15 +64,20 @@ impl Survey {
             .collect();
         all.sort_by_key(|(_, told)| (told.member.info.rank, told.member.info.life));
         let roster = Roster::new(all.iter().map(|(_, told)| told.member.clone()).collect());
-        let facts = all.into_iter().map(|(file, told)| {
+        let mut sends: Vec<(u32, u32)> = Vec::new();
+        let facts = (0..).zip(all).map(|(own, (file, told))| {
             let RankInfo { rank, life, .. } = told.member.info;
-            let place = |peer: i64| roster.place(rank.neighbor(peer), life);
-            let peers: BTreeSet<u32> = told.peers.iter().copied().filter_map(place).collect();
-            let peers = peers.into_iter().collect();
+            let place = |&(peer, sends): &(i64, bool)| {
+                Some((roster.place(rank.neighbor(peer), life)?, sends))
+            };
+            let peers: BTreeMap<u32, bool> = told.peers.iter().filter_map(place).collect();
+            sends.extend(peers.iter().filter(|(_, sends)| **sends).map(|(&peer, _)| (own, peer)));
+            let peers = peers.into_keys().collect();
             let FileMember { rows, is_first, asked_together, .. } = told;
             RankFacts { file, is_first, rows, peers, asked_together }
         });
-        let facts = facts.collect();
+        let mut facts: Vec<RankFacts> = facts.collect();
+        add_senders(&mut facts, &sends);
         Ok((Survey { files, roster: Arc::new(roster), facts }, failed))
     }
 
@@ -111,6 +116,16 @@ impl Survey {
     /// All places.
     pub fn places(&self) -> std::ops::Range<u32> {
         0..self.facts.len() as u32
+    }
+}
+
+/// Has those that send to a rank among its peers: what it never received is a matter of their rows.
+fn add_senders(facts: &mut [RankFacts], sends: &[(u32, u32)]) {
+    for &(from, to) in sends {
+        let peers = &mut facts[to as usize].peers;
+        if let Err(at) = peers.binary_search(&from) {
+            peers.insert(at, from);
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::copied::rule_of_rows;
 use super::ids::Ends;
-use super::rules::{conditions, describe, BIG_TABLES, TABLES};
+use super::rules::{conditions, describe, ColumnRule, BIG_TABLES, TABLES};
+use super::small::SmallTables;
 use crate::schema::lacks;
 
 /// A value that cannot be.
@@ -106,12 +107,13 @@ pub fn first_bad_row(
 /// # Errors
 /// [`BadValue`] for the first value that cannot be; what SQLite says of unreadable tables.
 pub fn small_tables(connection: &Connection) -> rusqlite::Result<()> {
-    for (table, _) in TABLES {
-        // most tables of most files: to say what its rows have to be takes longer than to read a table
-        if lacks(connection, "main", table)? || is_empty(connection, table)? {
+    let mut looked_at = SmallTables::default();
+    for table in filled_tables(connection)? {
+        // what SQLite cannot read here it says below, too
+        if looked_at.are_plain(connection, table).unwrap_or(false) {
             continue;
         }
-        match first_bad_row(connection, "main", table) {
+        match first_bad_row(connection, "main", table.0) {
             Ok(bad) => return Err(bad),
             Err(rusqlite::Error::QueryReturnedNoRows) => {}
             Err(error) => return Err(error),
@@ -121,9 +123,23 @@ pub fn small_tables(connection: &Connection) -> rusqlite::Result<()> {
     once(connection)
 }
 
-fn is_empty(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
-    let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM {table})");
-    connection.query_row(&sql, [], |row| row.get(0))
+/// The small tables that have rows, asked of all in one statement: most tables of most files have none.
+fn filled_tables(
+    connection: &Connection,
+) -> rusqlite::Result<Vec<(&'static str, &'static [ColumnRule])>> {
+    let mut there = Vec::new();
+    for &table in TABLES {
+        if !lacks(connection, "main", table.0)? {
+            there.push(table);
+        }
+    }
+    let each: Vec<String> =
+        there.iter().map(|(table, _)| format!("EXISTS (SELECT 1 FROM {table})")).collect();
+    let sql = format!("SELECT {}", each.join(", "));
+    let are_filled: Vec<bool> =
+        connection.query_row(&sql, [], |row| (0..there.len()).map(|at| row.get(at)).collect())?;
+    let filled = there.into_iter().zip(are_filled).filter(|(_, is_filled)| *is_filled);
+    Ok(filled.map(|(table, _)| table).collect())
 }
 
 /// The key, the column's name, and then all columns.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::levels::{slot_width, Levels, Peak};
 use super::overtaken;
@@ -17,7 +17,7 @@ use lapscope_trace::{Trace, NONE};
 const MOST: usize = 8;
 
 /// What was kept for one rank. Moments are since the first return of MPI_Init.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pile {
     pub rank: Rank,
     /// The most at once; messages and bytes each by themselves.
@@ -46,14 +46,14 @@ pub struct Pile {
     pub overtaken: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFrom {
     pub rank: Rank,
     #[serde(flatten)]
     pub volume: Volume,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptAtSite {
     pub call: String,
     pub site: Option<FrameName>,
@@ -61,12 +61,35 @@ pub struct KeptAtSite {
 }
 
 /// The most bytes in each slot of the run's time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptOverTime {
     pub rank: Rank,
     pub slot_ns: Nanos,
     pub low_bytes: Vec<u64>,
     pub high_bytes: Vec<u64>,
+}
+
+/// A pile, and what its sites are called once they are looked up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UnnamedPile {
+    place: usize,
+    pile: Pile,
+    sent: Vec<(SiteId, u64)>,
+    received: Vec<(SiteId, u64)>,
+    pub over_time: KeptOverTime,
+}
+
+impl UnnamedPile {
+    /// Those with most bytes come first.
+    pub fn order(&self) -> impl Ord {
+        let low = self.pile.low;
+        (Reverse((low.bytes, low.messages)), self.pile.rank, self.place)
+    }
+
+    pub fn name(self, trace: &Trace, names: &mut dyn NameFrames) -> Pile {
+        let sent = name(trace, self.sent, names);
+        Pile { sent, received: name(trace, self.received, names), ..self.pile }
+    }
 }
 
 /// `None`: it was not much.
@@ -75,8 +98,7 @@ pub fn find(
     place: usize,
     late: &[LateReceive],
     (begin, end): (i64, i64),
-    names: &mut dyn NameFrames,
-) -> Option<(Pile, KeptOverTime)> {
+) -> Option<UnnamedPile> {
     let kept = |it: &LateReceive| it.kept.map(|kept| (kept, it.posted, it.bytes));
     let low = Levels::sweep(late.iter().filter_map(kept), (begin, end));
     let peak = worst(&low)?;
@@ -104,8 +126,8 @@ pub fn find(
             .map(|(place, volume)| KeptFrom { rank: trace.ranks[place].info().rank, volume })
             .collect(),
         tags: most(content.tags, |&count| count).into_iter().map(|(tag, _)| tag).collect(),
-        sent: name(trace, content.sent, names),
-        received: name(trace, content.received, names),
+        sent: Vec::new(),
+        received: Vec::new(),
         any_source: content.any_source,
         never_received: content.never_received,
         buffered: content.buffered,
@@ -113,7 +135,9 @@ pub fn find(
     };
     let slot_ns = Nanos(slot_width(begin, end));
     let (low_bytes, high_bytes) = (low.over_time, high.over_time);
-    Some((pile, KeptOverTime { rank, slot_ns, low_bytes, high_bytes }))
+    let over_time = KeptOverTime { rank, slot_ns, low_bytes, high_bytes };
+    let [sent, received] = [content.sent, content.received].map(|all| most(all, |&count| count));
+    Some(UnnamedPile { place, pile, sent, received, over_time })
 }
 
 /// The peak of what there is too much of.
@@ -172,11 +196,7 @@ fn most<K: Ord + Copy, V, R: Ord>(all: BTreeMap<K, V>, rank: impl Fn(&V) -> R) -
     all
 }
 
-fn name(
-    trace: &Trace,
-    sites: BTreeMap<SiteId, u64>,
-    names: &mut dyn NameFrames,
-) -> Vec<KeptAtSite> {
+fn name(trace: &Trace, sites: Vec<(SiteId, u64)>, names: &mut dyn NameFrames) -> Vec<KeptAtSite> {
     let name = |(site, messages): (SiteId, u64)| {
         let frame = trace.places.site(site).frame;
         KeptAtSite {
@@ -185,5 +205,5 @@ fn name(
             messages,
         }
     };
-    most(sites, |&count| count).into_iter().map(name).collect()
+    sites.into_iter().map(name).collect()
 }

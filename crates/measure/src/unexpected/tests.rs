@@ -6,7 +6,11 @@ use lapscope_trace::made_up::MadeUp;
 const MS: i64 = 1_000_000;
 
 fn find(trace: &Trace) -> Unexpected {
-    find_unexpected(trace, &Thresholds::default(), &[], &mut NoNames)
+    find_of(trace, &[])
+}
+
+fn find_of(trace: &Trace, ranks: &[Rank]) -> Unexpected {
+    KeptSums::collect(trace, KeptLimits::default(), ranks).name(trace, &mut NoNames)
 }
 
 fn volume(messages: u64, bytes: u64) -> Volume {
@@ -67,10 +71,10 @@ fn of_a_message_above_the_limit_no_more_than_that_may_have_left() {
         run.finish()
     };
     let trace = run();
-    let mut search = KeptSearch::new(&trace, &Thresholds::default());
-    assert_eq!(search.sum(1, &[]).high, volume(1, 10_000));
-    search.limits = [Some(4096); 3];
-    assert_eq!(search.sum(1, &[]).high, volume(1, 4096));
+    let mut search = KeptSearch::new(&trace, KeptLimits::default());
+    assert_eq!(search.sum(1, &[]).sums.high, volume(1, 10_000));
+    search.limits = KeptLimits([Some(4096); 3]);
+    assert_eq!(search.sum(1, &[]).sums.high, volume(1, 4096));
 }
 
 #[test]
@@ -148,9 +152,6 @@ fn messages_that_nobody_received_stay_to_the_end() {
 #[test]
 fn ranks_that_are_not_asked_for_are_left_out() {
     let trace = ahead(1500).finish();
-    let ask = |rank: i64| {
-        let ranks = [Rank::of_first_world(rank)];
-        find_unexpected(&trace, &Thresholds::default(), &ranks, &mut NoNames).all.messages
-    };
+    let ask = |rank: i64| find_of(&trace, &[Rank::of_first_world(rank)]).all.messages;
     assert_eq!([0, 1].map(ask), [0, 1500]);
 }

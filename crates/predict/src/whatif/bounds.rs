@@ -67,11 +67,11 @@ pub struct ReportReplays {
 pub const MOST_ERROR: f64 = 0.05;
 
 /// Runs with more endpoints are not replayed for a report: that takes longer than all the rest of it.
-const MOST_ENDPOINTS: usize = 2_000_000;
+const MOST_ENDPOINTS: u64 = 2_000_000;
 
-/// Whether a report would wait for its bounds longer than for all the rest of it.
-pub fn is_too_large(trace: &Trace) -> bool {
-    trace.ranks.iter().map(|rank| rank.endpoints.len()).sum::<usize>() > MOST_ENDPOINTS
+/// Whether a report on so many requests, blocking messages and collectives would wait for its bounds longer than for all the rest of it.
+pub fn is_too_large(endpoints: u64) -> bool {
+    endpoints > MOST_ENDPOINTS
 }
 
 /// Replays a run as it was, with perfect progress, with an ideal network, and with even work. `None`: nothing of it can be replayed, or it does

@@ -190,7 +190,7 @@ impl Replayer {
     /// Run times under a scenario with the other networks that fit the run about as well; none of runs of which a replay takes
     /// long.
     pub fn under_others(&self, scenario: &Scenario) -> Vec<i64> {
-        if scenario.is_identity() || is_too_large(&self.trace) {
+        if scenario.is_identity() || is_too_large(self.trace.endpoints()) {
             return Vec::new();
         }
         let conditions = Conditions::under(scenario, &self.program);

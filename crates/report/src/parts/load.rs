@@ -11,7 +11,7 @@ use lapscope_data::places::Places;
 use lapscope_trace::stretch::Windows;
 use lapscope_trace::sums::aggregate::FileSums;
 use lapscope_trace::survey::Survey;
-use lapscope_trace::{sum_and_keep, Cache, Depth, Matching, Paired, Trace};
+use lapscope_trace::{sum_and_keep, Cache, Depth, Matching, Paired, Settled, Trace};
 
 /// A run as its parts are read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,7 +27,14 @@ impl Run {
     pub fn answer(&self, question: &Question, focus: &[u32]) -> Partial {
         let answered = match &question.stage {
             Stage::Sums => self.sums(focus, &question.known),
-            _ => self.load(focus, Depth::Sums).map(|part| question.ask(part)),
+            // asks what is known of clocks
+            Stage::Clocks { .. } => {
+                self.load(focus, None, Depth::Sums).map(|part| question.ask(part))
+            }
+            _ => {
+                let clocks = Some(&question.known.clocks);
+                self.load(focus, clocks, Depth::Sums).map(|part| question.ask(part))
+            }
         };
         answered.unwrap_or_else(|failed| {
             let why = |error: DbError| {
@@ -43,18 +50,23 @@ impl Run {
     /// # Errors
     /// A file cannot be read.
     pub fn trace(&self, focus: &[u32], known: &EarlierStages) -> Result<Trace, DbError> {
-        let mut part = self.load(focus, Depth::All).map_err(|mut failed| failed.swap_remove(0))?;
-        part.set_clocks(&known.clocks);
-        let mut trace = part.finish(&known.meetings, Matching::default());
+        let part = self.load(focus, Some(&known.clocks), Depth::All);
+        let part = part.map_err(|mut failed| failed.swap_remove(0))?;
+        let mut trace = part.finish(&known.meetings, known.matching.clone());
         trace.stretch.clone_from(&known.stretch);
         Ok(trace)
     }
 
-    /// Ranks with those that they have to be read with; why files could not be read.
-    fn load(&self, focus: &[u32], depth: Depth) -> Result<Paired, Vec<DbError>> {
+    /// Ranks with those that they have to be read with, on these clocks where they are settled; why files could not be read.
+    fn load(
+        &self,
+        focus: &[u32],
+        clocks: Option<&Settled>,
+        depth: Depth,
+    ) -> Result<Paired, Vec<DbError>> {
         let files = self.survey.by_file(&self.survey.with_others(focus));
         let of_run = (&self.survey.roster, &self.places);
-        let read = Paired::read(&files, of_run, focus, (depth, self.cache.as_deref()));
+        let read = Paired::read(&files, of_run, (focus, clocks), (depth, self.cache.as_deref()));
         read.map_err(|error| vec![error]).and_then(|(part, failed)| match failed.is_empty() {
             true => Ok(part),
             false => Err(failed),

@@ -12,6 +12,7 @@ use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::{Reference, Samples};
 use lapscope_measure::steps::{Plan, StepCounts, StepRule};
 use lapscope_measure::thresholds::ThresholdEvidence;
+use lapscope_measure::unexpected::KeptLimits;
 use lapscope_trace::sums::aggregate::FileSums;
 use lapscope_trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 
@@ -39,8 +40,10 @@ pub enum Stage {
 pub struct EarlierStages {
     pub clocks: Settled,
     pub meetings: Meetings,
+    pub matching: Matching,
     pub reference: Reference,
     pub eager: EagerLimits,
+    pub kept: KeptLimits,
     /// What of the run counts; `None`: all of it.
     pub stretch: Option<Stretch>,
     pub steps: Option<Plan>,
@@ -58,6 +61,8 @@ pub struct Question {
 pub struct Matches {
     pub meetings: Meetings,
     pub matching: Matching,
+    /// Requests, blocking messages and collectives.
+    pub endpoints: u64,
 }
 
 impl Matches {
@@ -65,6 +70,7 @@ impl Matches {
         Matches {
             meetings: self.meetings.merge(other.meetings),
             matching: self.matching.merge(other.matching),
+            endpoints: self.endpoints + other.endpoints,
         }
     }
 }
@@ -87,9 +93,11 @@ pub enum Partial {
 impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
-        let EarlierStages { clocks, meetings, reference, eager, stretch, steps } = &*self.known;
+        let EarlierStages { clocks, meetings, matching, reference, eager, kept, stretch, steps } =
+            &*self.known;
         let found = |part: &Paired| {
-            Box::new(Matches { meetings: part.meetings(), matching: part.matching() })
+            let (meetings, matching) = (part.meetings(), part.matching());
+            Box::new(Matches { meetings, matching, endpoints: part.endpoints() })
         };
         if let Stage::Clocks { split } = &self.stage {
             let evidence = part.clock_evidence(split);
@@ -100,11 +108,10 @@ impl Question {
             });
             return Partial::Clocks(evidence, found);
         }
-        part.set_clocks(clocks);
         if let Stage::Meetings = self.stage {
             return Partial::Meetings(found(&part));
         }
-        let mut trace = part.finish(meetings, Matching::default());
+        let mut trace = part.finish(meetings, matching.clone());
         trace.stretch.clone_from(stretch);
         let is_nothing = &|_| ();
         match &self.stage {
@@ -114,7 +121,7 @@ impl Question {
             ),
             Stage::Steps { rule, asked } => Partial::Steps(StepCounts::count(&trace, rule, *asked)),
             Stage::Overlap { ranks, wanted } => {
-                let by = By { reference, eager: *eager, steps: steps.as_ref() };
+                let by = By { reference, eager: *eager, kept: *kept, steps: steps.as_ref() };
                 let findings = find(&trace, by, ranks, *wanted, is_nothing);
                 Partial::Overlap(Box::new(findings))
             }

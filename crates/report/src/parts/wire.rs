@@ -1,13 +1,15 @@
 //! Questions and answers as bytes: CBOR (RFC 8949) behind a version, so that what another lapscope wrote is refused, not misread.
 
+use std::fmt;
 use std::io::{Read, Write};
+use std::marker::PhantomData;
 
-use anyhow::{bail, ensure, Context, Result};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use anyhow::{ensure, Context};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The format of questions and partial results; raised when either changes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 #[derive(Serialize)]
 struct Out<'a, T> {
@@ -16,16 +18,48 @@ struct Out<'a, T> {
     body: &'a T,
 }
 
-#[derive(Deserialize)]
-struct In {
+/// `body` is `None` where it is of another format: there may be anything in it.
+struct In<T> {
     format: u32,
     lapscope: String,
-    body: ciborium::Value,
+    body: Option<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for In<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<In<T>, D::Error> {
+        deserializer.deserialize_map(InVisitor(PhantomData))
+    }
+}
+
+/// Takes the body as it comes: a run of many ranks is large, and every part is told of it in every stage.
+struct InVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for InVisitor<T> {
+    type Value = In<T>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a map of format, lapscope and body")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<In<T>, M::Error> {
+        let mut read = In { format: 0, lapscope: String::new(), body: None };
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "format" => read.format = map.next_value()?,
+                "lapscope" => read.lapscope = map.next_value()?,
+                "body" if read.format == FORMAT => read.body = Some(map.next_value()?),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(read)
+    }
 }
 
 /// # Errors
 /// What writing says.
-pub fn write<T: Serialize>(out: impl Write, body: &T) -> Result<()> {
+pub fn write<T: Serialize>(out: impl Write, body: &T) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     ciborium::into_writer(&Out { format: FORMAT, lapscope: version, body }, out)
         .context("a partial result cannot be written")
@@ -33,8 +67,8 @@ pub fn write<T: Serialize>(out: impl Write, body: &T) -> Result<()> {
 
 /// # Errors
 /// It is none, or of another format.
-pub fn read<T: DeserializeOwned>(input: impl Read, what: &str) -> Result<T> {
-    let read: In =
+pub fn read<T: DeserializeOwned>(input: impl Read, what: &str) -> anyhow::Result<T> {
+    let read: In<T> =
         ciborium::from_reader(input).with_context(|| format!("{what} cannot be read"))?;
     let In { format, lapscope, body } = read;
     ensure!(
@@ -42,8 +76,5 @@ pub fn read<T: DeserializeOwned>(input: impl Read, what: &str) -> Result<T> {
         "{what} is of format {format}, written by lapscope {lapscope}; this one reads format {FORMAT}: use the same lapscope on all \
          machines"
     );
-    match body.deserialized() {
-        Ok(body) => Ok(body),
-        Err(error) => bail!("{what} cannot be read: {error}"),
-    }
+    body.with_context(|| format!("{what} cannot be read: it has no body"))
 }

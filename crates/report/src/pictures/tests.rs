@@ -8,9 +8,11 @@ use lapscope_data::model::{Bytes, Nanos, Rank};
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
+use lapscope_measure::unexpected::KeptLimits;
 use lapscope_trace::made_up::MadeUp;
 
-const WANTED: FindingsChoice = FindingsChoice { advice: false, pictures: true, steps: false };
+const WANTED: FindingsChoice =
+    FindingsChoice { advice: false, pictures: true, steps: false, kept: false };
 
 /// Each rank but the last sends to the next, which waits for it, `rounds` times; the first computes ten times as long.
 fn chain(ranks: usize, rounds: usize) -> Trace {
@@ -35,7 +37,12 @@ fn chain(ranks: usize, rounds: usize) -> Trace {
 
 fn of_ranks(trace: &Trace, ranks: &[Rank]) -> Findings {
     let reference = Reference::default();
-    let by = By { reference: &reference, eager: EagerLimits::default(), steps: None };
+    let by = By {
+        reference: &reference,
+        eager: EagerLimits::default(),
+        kept: KeptLimits::default(),
+        steps: None,
+    };
     find(trace, by, ranks, WANTED, &|_| ())
 }
 

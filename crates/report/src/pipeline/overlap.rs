@@ -14,6 +14,7 @@ use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::overlap::{EagerLimits, Overlap, OverlapOptions};
 use lapscope_measure::reference::Reference;
+use lapscope_measure::unexpected::KeptLimits;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
@@ -58,8 +59,12 @@ pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapD
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let eager =
         EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);
-    let Findings { measured, .. } =
-        view.find(&reference, eager, options.ranks, FindingsChoice::default())?;
+    let Findings { measured, .. } = view.find(
+        &reference,
+        (eager, KeptLimits::default()),
+        options.ranks,
+        FindingsChoice::default(),
+    )?;
     let (trace, stretch) = (view.trace, view.stretch);
     let name = open.name();
     let names = &mut open.symbols;

@@ -46,7 +46,7 @@ pub fn build(
     options: ReportOptions,
     shown: &TimelineChoice,
 ) -> Result<Pictured> {
-    let wanted = FindingsChoice { advice: true, pictures: true, steps: true };
+    let wanted = FindingsChoice { advice: true, pictures: true, steps: true, kept: true };
     let look = |mut seen: AnalyzedRun<'_>| {
         let timeline = timeline(&mut seen, shown)?;
         Ok(Pictures::build(&seen.view.trace, seen.drawn, timeline))

@@ -38,7 +38,7 @@ pub fn build(
     options: OverlapOptions<'_>,
     networks: &[Network],
 ) -> Result<ReachDocument> {
-    let trace = open.trace(options.ranks, Grouping::Line)?;
+    let trace = open.whole_trace(options.ranks, Grouping::Line)?;
     let (reference, notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let eager =
         EagerLimits::from_thresholds(&Thresholds::find(&trace, &reference, &[], Vec::new()));

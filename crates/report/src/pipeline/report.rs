@@ -17,13 +17,12 @@ use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::left_over::find_left_over;
 use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
 use lapscope_measure::profile::Profile;
 use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
-use lapscope_measure::unexpected::find_unexpected;
+use lapscope_measure::unexpected::KeptLimits;
 use lapscope_predict::whatif::bounds::{bounds, is_too_large, RunTimeBounds, MOST_ERROR};
 use lapscope_predict::whatif::buffering::relies_on_buffering;
 
@@ -33,7 +32,7 @@ use lapscope_predict::whatif::buffering::relies_on_buffering;
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
     let is_all = !options.without_advice;
-    let wanted = FindingsChoice { advice: is_all, pictures: false, steps: is_all };
+    let wanted = FindingsChoice { advice: is_all, pictures: false, steps: is_all, kept: true };
     let (Reported { report, .. }, ()) = build_with(open, ranks, options, wanted, |_| Ok(()))?;
     Ok(report)
 }
@@ -101,7 +100,7 @@ pub fn build_with<T>(
 /// # Errors
 /// As [`build`].
 pub fn advise(open: &mut OpenRun, view: &mut View) -> Result<Vec<Advice>> {
-    let wanted = FindingsChoice { advice: true, pictures: false, steps: false };
+    let wanted = FindingsChoice { advice: true, pictures: false, steps: false, kept: false };
     let (detail, ()) = in_detail(open, view, &[], (None, wanted), |_| Ok(()))?;
     Ok(detail.advice)
 }
@@ -126,8 +125,12 @@ fn in_detail<T>(
         true => view.find_steps()?.err().map(measures_in_words::no_steps),
         false => None,
     };
-    let Findings { measured, gathered, drawn, steps } =
-        view.find(&reference, eager, ranks, wanted)?;
+    // what was kept and left over is told of all of the run
+    let is_all_of_it = view.stretch.is_none();
+    let wanted = FindingsChoice { kept: wanted.kept && is_all_of_it, ..wanted };
+    let limits = (eager, KeptLimits::from_thresholds(&thresholds));
+    let Findings { measured, gathered, drawn, steps, kept, left_over } =
+        view.find(&reference, limits, ranks, wanted)?;
     let looked = {
         let (reference, measured, drawn, steps) = (&reference, &measured, &drawn, &steps);
         look(AnalyzedRun {
@@ -140,12 +143,14 @@ fn in_detail<T>(
             names: &mut open.symbols,
         })?
     };
+    let is_wanted = wanted.advice && ranks.is_empty() && is_all_of_it;
+    let is_replayed = is_wanted && !is_too_large(view.endpoints);
     // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
-    let read_again =
-        match view.is_whole() || view.stretch.is_some() || !open.resources.fits(open.rows()) {
-            true => None,
-            false => Some(open.trace(&[], Grouping::Line)?),
-        };
+    let needs_whole = is_replayed || is_all_of_it && open.is_watched();
+    let read_again = match needs_whole && !view.is_whole() && open.resources.fits(open.rows()) {
+        true => Some(open.trace(&[], Grouping::Line)?),
+        false => None,
+    };
     let whole = read_again.as_ref().or_else(|| view.is_whole().then_some(&view.trace));
     let trace = &view.trace;
     let name = open.name();
@@ -163,17 +168,9 @@ fn in_detail<T>(
         ),
         None => open.reach_left_out(),
     };
-    let left_over = match whole {
-        Some(trace) if view.stretch.is_none() => {
-            Some(find_left_over(trace, ranks, &mut open.symbols))
-        }
-        _ => None,
-    };
-    let unexpected = whole
-        .filter(|_| view.stretch.is_none())
-        .map(|trace| find_unexpected(trace, &thresholds, ranks, &mut open.symbols));
-    let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
-    let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
+    let left_over = wanted.kept.then(|| left_over.name(trace, &mut open.symbols));
+    let unexpected = wanted.kept.then(|| kept.name(trace, &mut open.symbols));
+    let replayed = whole.filter(|_| is_replayed);
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     // of what was summed up the replay would make computation
     let replayed = replayed.filter(|trace| !trace.is_summarized());

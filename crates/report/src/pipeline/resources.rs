@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 
 use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
 use crate::parts::{Engine, Local, Remote};
 use lapscope_data::files::machine_memory;
+use lapscope_data::text::units::{bytes, count};
 use lapscope_trace::survey::Survey;
 
 /// What an analysis may use.
@@ -79,7 +80,42 @@ impl Resources {
     }
 }
 
+/// What a row takes of a run that is looked at whole and replayed, bytes.
+const BYTES_PER_REPLAYED_ROW: u64 = 110;
+
+/// Refuses what needs a whole run of so many rows in this `memory`, where that is too small: a process that the system ends in the
+/// middle of it says nothing.
+///
+/// # Errors
+/// It is too small; and what to do.
+pub fn check_fits_whole(rows: u64, memory: u64) -> Result<()> {
+    let needed = rows.saturating_mul(BYTES_PER_REPLAYED_ROW);
+    if needed <= memory {
+        return Ok(());
+    }
+    let (rows, needed, memory) = (count(rows), bytes(needed), bytes(memory));
+    bail!(
+        "this needs all of the run in memory at once: its {rows} calls and requests take about {needed}, and this machine has {memory}. Look \
+         at it on a machine with more, or record a stretch of the run: MPI_Pcontrol(0) and MPI_Pcontrol(1) pause recording and go on, \
+         LAPSCOPE_MAX_MB bounds what a rank records. lapscope report and html take any run, with --step or --from and --to a stretch of it"
+    )
+}
+
 /// What the process takes besides, about.
 const OWN_BYTES: u64 = 48 << 20;
 /// Ranks are read so many times as often as there are ranks.
 const MUCH_OVERHEAD: f64 = 1.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_cannot_hold_is_refused_with_ways_out() {
+        assert!(check_fits_whole(1_000_000, 110_000_000).is_ok());
+        let refused = check_fits_whole(100_000_000, 8 << 30).unwrap_err().to_string();
+        for part in ["100 M calls and requests", "more", "MPI_Pcontrol(0)", "--step"] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
+    }
+}

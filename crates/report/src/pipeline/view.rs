@@ -18,6 +18,7 @@ use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{self, NoSteps, Plan, StepCounts, StepRule};
 use lapscope_measure::thresholds::{Declared, ThresholdEvidence, Thresholds};
+use lapscope_measure::unexpected::KeptLimits;
 use lapscope_trace::clock::ClockFit;
 use lapscope_trace::stretch::{self, NamedStretch, Windows};
 use lapscope_trace::sums::combine::RunSums;
@@ -30,6 +31,8 @@ pub struct View {
     pub trace: Trace,
     /// What of it counts, where not all of it does.
     pub stretch: Option<NamedStretch>,
+    /// Requests, blocking messages and collectives.
+    pub endpoints: u64,
     /// Once they were looked for; or why there are none.
     steps: Option<std::result::Result<Plan, NoSteps>>,
     parts: Option<InParts>,
@@ -94,7 +97,8 @@ impl InParts {
 impl View {
     /// The view of a run that was read.
     pub fn whole(trace: Trace) -> View {
-        View { trace, stretch: None, steps: None, parts: None }
+        let endpoints = trace.endpoints();
+        View { trace, stretch: None, endpoints, steps: None, parts: None }
     }
 
     /// Reads a run, and its sums where they are wanted too.
@@ -165,6 +169,7 @@ impl View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
                     .finish(&known.meetings, Matching::default()),
                 stretch: None,
+                endpoints: 0,
                 steps: None,
                 parts: Some(InParts { run, parts, engine, known }),
             };
@@ -206,11 +211,13 @@ impl View {
         };
         let is_as_recorded = settled.is_as_recorded();
         Arc::make_mut(&mut parts.known).clocks = settled;
-        let Matches { meetings, matching } = match found.filter(|_| is_as_recorded) {
+        let Matches { meetings, matching, endpoints } = match found.filter(|_| is_as_recorded) {
             Some(found) => *found,
             None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
         };
-        Arc::make_mut(&mut parts.known).meetings = meetings;
+        self.endpoints = endpoints;
+        let known = Arc::make_mut(&mut parts.known);
+        (known.meetings, known.matching) = (meetings, matching.clone());
         let run = &parts.run;
         let mut bare = Paired::without_rows(&run.survey.roster, &run.places);
         bare.set_clocks(&parts.known.clocks);
@@ -278,27 +285,29 @@ impl View {
         Ok(found)
     }
 
-    /// What `ranks`, or all, overlapped, and what else is `wanted`.
+    /// What `ranks`, or all, overlapped, and what else is `wanted`, by which sends wait for nobody, and up to which size messages may
+    /// be kept.
     ///
     /// # Errors
     /// As [`View::open`].
     pub fn find(
         &mut self,
         reference: &Reference,
-        eager: EagerLimits,
+        (eager, kept): (EagerLimits, KeptLimits),
         ranks: &[Rank],
         wanted: FindingsChoice,
     ) -> Result<Findings> {
         if let Some(parts) = &mut self.parts {
             let known = Arc::make_mut(&mut parts.known);
-            (known.reference, known.eager) = (reference.clone(), eager);
+            known.reference = reference.clone();
+            (known.eager, known.kept) = (eager, kept);
             let answer = parts.ask_again(Stage::Overlap { ranks: ranks.to_vec(), wanted })?;
             return Ok(answer!(answer, Partial::Overlap(findings) => *findings));
         }
         let trace = &self.trace;
         let progress = Progress::default();
         progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-        let by = By { reference, eager, steps: self.plan() };
+        let by = By { reference, eager, kept, steps: self.plan() };
         Ok(find(trace, by, ranks, wanted, &|requests| progress.add(requests)))
     }
 

@@ -39,7 +39,7 @@ pub struct WhatIfOptions {
 /// # Errors
 /// No file of the run can be read.
 pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
-    let trace = open.trace(&[], Grouping::Line)?;
+    let trace = open.whole_trace(&[], Grouping::Line)?;
     if trace
         .ranks
         .iter()

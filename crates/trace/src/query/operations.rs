@@ -117,10 +117,10 @@ pub(crate) fn left_out(connection: &Connection) -> rusqlite::Result<Vec<LeftOutR
     })
 }
 
-/// Whom a rank communicates with, as the rows name them.
-pub(crate) fn peers(connection: &Connection, rank: RankKey) -> rusqlite::Result<Vec<i64>> {
-    let sql = "SELECT DISTINCT peer FROM operation WHERE rank = ?1 AND peer IS NOT NULL";
-    collect(connection, sql, [rank.0], |row| row.get(0))
+/// Whom a rank communicates with, as the rows name them, and whether it sends to them.
+pub(crate) fn peers(connection: &Connection, rank: RankKey) -> rusqlite::Result<Vec<(i64, bool)>> {
+    let sql = "SELECT peer, max(kind = 'send') FROM operation WHERE rank = ?1 AND peer IS NOT NULL GROUP BY peer";
+    collect(connection, sql, [rank.0], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// Identities and ordinals of the communicators in which a rank has collectives, or requests that are collectives.

@@ -101,7 +101,7 @@ impl MpiOfRun {
         }
         let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
         let governing = governing(&trace, &declared);
-        let is_replayed = !is_too_large(&trace) && !trace.is_summarized();
+        let is_replayed = !is_too_large(trace.endpoints()) && !trace.is_summarized();
         let replayed = match is_replayed {
             true => replay(&mut open, &stakes, crowd)?,
             false => ReplayedSettings::default(),

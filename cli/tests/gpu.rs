@@ -93,6 +93,7 @@ fn requests_have_the_memory_of_their_data() {
     for rank in [0, 1] {
         edit_rank(run.path(), rank, |file| {
             file.change("DROP VIEW pending; DROP VIEW requests; DROP TABLE request_memory");
+            file.change("DROP TABLE device_recorder; DROP TABLE device_busy");
         });
     }
     assert_eq!(listed(), [Value::Null, Value::Null, Value::Null]);

@@ -11,6 +11,7 @@
 #include "merge.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 1000
 static struct lapscope_devices *devices;
 static struct cupti cupti;
 static char found_path[4096];
+static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
+static int is_over; /* the process exits, and CUDA may be gone */
 
 static uint64_t now_ns(void)
 {
@@ -125,19 +128,35 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     free(buffer);
 }
 
+/* Returns 0 when it is over. */
+static int flush_by(uint32_t how)
+{
+    pthread_mutex_lock(&flushing);
+    int goes_on = !is_over;
+    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
+        cupti.ActivityFlushAll(how);
+    pthread_mutex_unlock(&flushing);
+    return goes_on;
+}
+
 static void flush(void)
 {
-    cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+    flush_by(CUPTI_FLUSH_FORCED);
+}
+
+static void end_flushing(void)
+{
+    pthread_mutex_lock(&flushing);
+    is_over = 1;
+    pthread_mutex_unlock(&flushing);
 }
 
 static void *flush_now_and_then(void *none)
 {
     const struct timespec pause = {.tv_nsec = FLUSH_NS};
-    for (;;) {
+    do
         nanosleep(&pause, NULL);
-        if (__atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
-            cupti.ActivityFlushAll(0);
-    }
+    while (flush_by(0));
     return none;
 }
 
@@ -169,34 +188,54 @@ static int use(void *library, const char *path)
     return 1;
 }
 
-/* Of its own, that no signal of the application's is handled on it. */
-static void start_thread(void)
+static int note_cupti(struct dl_phdr_info *object, size_t size, void *is_there)
 {
-    sigset_t all, before;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    if (pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
-        pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)size;
+    *(int *)is_there |= strstr(object->dlpi_name, "/libcupti.so") != NULL;
+    return 0;
 }
 
-static void begin_once(void)
+/* CUPTI has one client in a process: what has it loaded already, as PyTorch for its own profiler, keeps it. */
+static int has_another_client(void)
 {
-    if (find_cupti(use)) {
+    int is_there = 0;
+    dl_iterate_phdr(note_cupti, &is_there);
+    return is_there;
+}
+
+static void start_thread(void)
+{
+    pthread_t thread;
+    atexit(end_flushing);
+    if (pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
+        pthread_detach(thread);
+}
+
+static void begin_here(void)
+{
+    int is_taken = has_another_client();
+    if (!is_taken && find_cupti(use)) {
         start_thread();
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
     } else {
         snprintf(devices->source, sizeof devices->source, "CUPTI");
-        snprintf(devices->problem, sizeof devices->problem, "no CUPTI was found that goes with the driver");
+        snprintf(devices->problem, sizeof devices->problem, "%s",
+                 is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
     }
     hand_over(&(struct basket){.count = 0}); /* it has begun */
 }
 
+/* Nobody waits for who does it, who may wait for CUDA. On no thread that CUPTI and we make a signal of the application's is handled. */
 static void begin(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, begin_once);
+    static int has_begun;
+    sigset_t all, before;
+    if (__atomic_exchange_n(&has_begun, 1, __ATOMIC_SEQ_CST))
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    begin_here();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static int take_path(void *library, const char *path)

@@ -128,6 +128,13 @@ void lapscope_make_indirect(void)
     pthread_once(&once, make_indirect);
 }
 
+/* Where MPI is there from the start, before there are threads that might bind to a symbol meanwhile. */
+__attribute__((constructor)) static void make_indirect_early(void)
+{
+    if (next_dlsym()(RTLD_NEXT, "PMPI_Init"))
+        lapscope_make_indirect();
+}
+
 #endif
 
 /* --- dlopen() ------------------------------------------------------------------------------------------------------ */

@@ -71,7 +71,8 @@ fn memory_of_a_device_is_not_touched() {
         (CUDA, &[interrupted, every[0], every[1]], known),
         (CUDA, &[beside, every[0], every[1]], known),
         (CUDA, &[copied], known),
-        (HIP, &[watched, all], known),
+        // its driver is not asked for the record alone
+        (HIP, &[watched, all], "unknown 7"),
         (LEVEL_ZERO, &[copied], "unknown 7"),
     ];
     for (turn, (name, settings, memory)) in ways.into_iter().enumerate() {
@@ -125,8 +126,8 @@ fn check_head(report: &Value, library: &str, mpi: &Mpi) {
     assert_eq!((text(accelerator, "library"), &accelerator["ranks"]), (library, &2.into()));
     assert_eq!(accelerator["recorded_ranks"], 0);
     let buffers = match mpi.name {
-        "mpiabi" => Value::Null, // whose library has no function beside those of the standard
-        _ => "none".into(),
+        "openmpi" | "openmpi5" => "none".into(),
+        _ => Value::Null, // others are not asked
     };
     assert_eq!(accelerator["device_buffers"], buffers, "{}", mpi.name);
 }

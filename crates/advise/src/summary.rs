@@ -93,7 +93,8 @@ impl Summary {
             exposed_is_upper_bound: run.ranks.iter().any(|it| exposed_is_upper_bound(&it.info)),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
                 .min(own),
-            blocked_ns: totals.blocking_ns + totals.collective_ns,
+            blocked_ns: totals.blocking_ns + totals.collective_ns
+                - overlap.blocking.totals.overlapped_with_gpu_ns,
             causes: causes(requests, [blocking, &overlap.polling], exposed_ns),
             first,
             win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(win_high_ns),

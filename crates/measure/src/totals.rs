@@ -170,6 +170,8 @@ pub fn lay_to_gpus(rows: &mut [RankRow], overlaps: &[RankOverlap]) {
         let totals = &mut row.totals;
         totals.overlapped_with_gpu_ns = beside.min(totals.exposed_ns);
         totals.exposed_ns = totals.exposed_ns - totals.overlapped_with_gpu_ns;
+        totals.unattributed_exposed_ns = totals.unattributed_exposed_ns.min(totals.exposed_ns);
+        totals.possible_overlap_ns = totals.possible_overlap_ns.min(totals.exposed_ns);
     }
 }
 

@@ -258,6 +258,7 @@ fn totals(a: &Report, b: &Report) -> BTreeMap<&'static str, TimePair> {
             ("mpi_ns", totals.mpi_ns),
             ("posting_ns", totals.posting_ns),
             ("exposed_ns", totals.exposed_ns),
+            ("overlapped_with_gpu_ns", totals.overlapped_with_gpu_ns),
             ("blocking_ns", totals.blocking_ns),
             ("collective_ns", totals.collective_ns),
             ("rma_ns", totals.rma_ns),

@@ -64,6 +64,7 @@ pub(super) type DeviceRow = (u32, DeviceWork, BusySpan);
 /// Disjoint, in order.
 fn disjoint(mut spans: Vec<BusySpan>) -> Vec<BusySpan> {
     spans.retain(|span| span.begin < span.end);
+    spans.iter_mut().for_each(|span| span.busy = span.busy.clamp(0, span.end - span.begin));
     spans.sort_unstable_by_key(|span| (span.begin, span.end, span.busy));
     let mut all: Vec<BusySpan> = Vec::with_capacity(spans.len());
     for span in spans {

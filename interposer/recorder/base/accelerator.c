@@ -82,17 +82,27 @@ static void look(void)
     __atomic_store_n(&known.library, library, __ATOMIC_RELEASE);
 }
 
-const char *accelerator_library(void)
+/* `lock` returns 0 where it has got it. */
+static const char *library_by(int (*lock)(pthread_mutex_t *mutex))
 {
     unsigned long long adds = 0;
     dl_iterate_phdr(note_adds, &adds);
-    if (__atomic_load_n(&known.adds, __ATOMIC_ACQUIRE) != adds) {
-        pthread_mutex_lock(&known.lock);
+    if (__atomic_load_n(&known.adds, __ATOMIC_ACQUIRE) != adds && lock(&known.lock) == 0) {
         look();
         __atomic_store_n(&known.adds, adds, __ATOMIC_RELEASE);
         pthread_mutex_unlock(&known.lock);
     }
     return __atomic_load_n(&known.library, __ATOMIC_ACQUIRE);
+}
+
+const char *accelerator_library(void)
+{
+    return library_by(pthread_mutex_lock);
+}
+
+const char *accelerator_seen(void)
+{
+    return library_by(pthread_mutex_trylock);
 }
 
 /* A driver that knows nothing of an address says so of a page at a time. */
@@ -133,6 +143,14 @@ static struct accelerator_memory ask_hip(const void *address)
     int is_device = attributes.device_address && !attributes.host_address; /* neither: memory that HIP does not know, from version 6 on */
     enum spool_data_memory kind = attributes.is_managed ? SPOOL_MEMORY_MANAGED : is_device ? SPOOL_MEMORY_DEVICE : SPOOL_MEMORY_HOST;
     return page_of(kind, address);
+}
+
+struct accelerator_memory accelerator_memory_quietly(const void *address)
+{
+    struct accelerator_memory memory = known.cuda ? ask_cuda(address) : page_of(SPOOL_MEMORY_UNKNOWN, address);
+    if ((known.hip || known.is_other) && memory.kind == SPOOL_MEMORY_HOST)
+        memory.kind = SPOOL_MEMORY_UNKNOWN;
+    return memory;
 }
 
 struct accelerator_memory accelerator_memory_at(const void *address)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 _Static_assert(sizeof((struct lapscope_devices *)0)->source == sizeof((struct spool_device_state *)0)->source &&
                    sizeof((struct lapscope_devices *)0)->problem == sizeof((struct spool_device_state *)0)->problem, "texts");
@@ -157,9 +158,14 @@ void device_forget(void)
         __atomic_store_n(&seam->take, NULL, __ATOMIC_RELEASE);
 }
 
+/* Not for ever: a handler of a signal that ends the process may have interrupted `take`. */
 void device_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int is_held = 0;
+    for (int i = 0; i < 1000 && !(is_held = pthread_mutex_trylock(&lock) == 0); i++)
+        nanosleep(&pause, NULL);
     device_forget();
-    pthread_mutex_unlock(&lock);
+    if (is_held)
+        pthread_mutex_unlock(&lock);
 }

@@ -83,13 +83,16 @@ static void write_recorded(struct thread *t, const char *key, const char *value)
 }
 
 /* Whether MPI takes buffers in memory of accelerators, and of whose, as far as it says so: functions that MPIs have beside the
- * standard, which tell how they were built and set up. They want MPI to be up, and are asked by a thread that has just called it. */
+ * standard. Only Open MPI's are asked, which tell how it was built: MPICH's end the process where it is not up, and an assertion in
+ * some of its versions is the wrong way round. */
 static void write_device_buffers(struct thread *t)
 {
     static const char *const names[][2] = {{"cuda", "MPIX_Query_cuda_support"}, {"rocm", "MPIX_Query_rocm_support"},
                                            {"hip", "MPIX_Query_hip_support"}, {"ze", "MPIX_Query_ze_support"}};
     char text[32] = "";
     int is_known = 0;
+    if (strcmp(mpi.abi, "openmpi") != 0)
+        return;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         int (*query)(void) = (int (*)(void))mpi.lookup(names[i][1]);
         if (query && query() > 0)
@@ -103,7 +106,7 @@ static void write_device_buffers(struct thread *t)
 void facts_look(struct thread *t)
 {
     static int is_written;
-    const char *library = __atomic_load_n(&is_written, __ATOMIC_RELAXED) ? NULL : accelerator_library();
+    const char *library = __atomic_load_n(&is_written, __ATOMIC_RELAXED) ? NULL : accelerator_seen();
     if (!library || __atomic_exchange_n(&is_written, 1, __ATOMIC_RELAXED))
         return;
     write_recorded(t, "option.accelerator", library);

@@ -22,7 +22,7 @@ struct memory_ranges {
 
 void request_memory_look(struct thread *t)
 {
-    if (t->memory_ranges || t->stream.full || !accelerator_library())
+    if (t->memory_ranges || t->stream.full || !accelerator_seen())
         return;
     t->memory_ranges = arena_alloc(sizeof *t->memory_ranges);
     t->gives_buffers |= t->memory_ranges != NULL;
@@ -32,7 +32,7 @@ static enum spool_data_memory ask(struct memory_ranges *ranges, const void *addr
 {
     unsigned at = ranges->next++ % RANGES;
     int saved_errno = errno, cancel_state = uncancelled_begin();
-    ranges->kept[at].memory = accelerator_memory_at(address);
+    ranges->kept[at].memory = accelerator_memory_quietly(address);
     ranges->kept[at].until = now + clock_ticks(KEPT_NS, spool_header()->nominal_ticks_per_ns);
     uncancelled_end(cancel_state);
     errno = saved_errno;

@@ -10,6 +10,7 @@ use super::{Database, DbError};
 use crate::model::{
     CopiedSends, Count, DeviceRecorder, Full, Processor, Rank, RankInfo, RankKey, Text,
 };
+use crate::schema::lacks;
 use crate::secrets;
 
 /// Who a file's ranks, threads and communicators are.
@@ -39,8 +40,7 @@ impl FileDefinitions {
     /// # Errors
     /// As [`FileDefinitions::read`]; there are none.
     pub fn read_ranks(database: &Database) -> Result<Vec<RankInfo>, DbError> {
-        let ranks: Vec<RankInfo> =
-            collect(database, RANK_SQL, rank_info).map_err(DbError::reading(&database.path))?;
+        let ranks = ranks_of(database).map_err(DbError::reading(&database.path))?;
         match ranks.is_empty() {
             true => Err(DbError::reading(&database.path)(rusqlite::Error::QueryReturnedNoRows)),
             false => Ok(ranks),
@@ -55,7 +55,7 @@ impl FileDefinitions {
 
 fn read_all(database: &Database) -> rusqlite::Result<FileDefinitions> {
     let mut definitions = FileDefinitions {
-        ranks: collect(database, RANK_SQL, rank_info)?,
+        ranks: ranks_of(database)?,
         threaded_ranks: count_threaded(database)?,
         ..FileDefinitions::default()
     };
@@ -90,12 +90,21 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
   coalesce((SELECT CAST(value AS INTEGER) FROM option
    WHERE option.rank = rank.rank AND name = 'cut_paths' AND source = 'conversion'), 0),
   run_ns, wait_ns, online, gone_ns,
-  limit_bytes, copied_sends.problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
+  limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
   (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded'),
-  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded'),
-  device_recorder.source, device_recorder.problem, resolution_ns, lost
-  FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank)
-  LEFT JOIN device_recorder USING (rank) ORDER BY world, world_rank, life";
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded')
+  FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
+
+fn ranks_of(database: &Database) -> rusqlite::Result<Vec<RankInfo>> {
+    let mut ranks: Vec<RankInfo> = collect(database, RANK_SQL, rank_info)?;
+    if !lacks(&database.connection, "main", "device_recorder")? {
+        let sql = "SELECT rank, source, problem, resolution_ns, lost FROM device_recorder";
+        let mut recorders: HashMap<RankKey, DeviceRecorder> =
+            collect(database, sql, device_recorder)?;
+        ranks.iter_mut().for_each(|rank| rank.device_recorder = recorders.remove(&rank.key));
+    }
+    Ok(ranks)
+}
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     Ok(RankInfo {
@@ -132,18 +141,18 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         copied_sends: copied_sends(row)?,
         accelerator: row.get::<_, Option<Text>>(40)?.map(|text| text.0),
         device_buffers: row.get::<_, Option<Text>>(41)?.map(|text| text.0),
-        device_recorder: device_recorder(row)?,
+        device_recorder: None,
     })
 }
 
-fn device_recorder(row: &Row<'_>) -> rusqlite::Result<Option<DeviceRecorder>> {
-    let Some(source) = row.get::<_, Option<Text>>(42)? else { return Ok(None) };
-    Ok(Some(DeviceRecorder {
-        source: source.0,
-        problem: row.get::<_, Option<Text>>(43)?.map(|text| text.0),
-        resolution: row.get(44)?,
-        lost: row.get::<_, Count>(45)?.0,
-    }))
+fn device_recorder(row: &Row<'_>) -> rusqlite::Result<(RankKey, DeviceRecorder)> {
+    let recorder = DeviceRecorder {
+        source: row.get::<_, Text>(1)?.0,
+        problem: row.get::<_, Option<Text>>(2)?.map(|text| text.0),
+        resolution: row.get(3)?,
+        lost: row.get::<_, Count>(4)?.0,
+    };
+    Ok((row.get(0)?, recorder))
 }
 
 fn copied_sends(row: &Row<'_>) -> rusqlite::Result<Option<CopiedSends>> {

@@ -48,7 +48,7 @@ fn unknown_places(record: &NodeRecord) -> Option<String> {
     let has_places = record.sites.iter().any(|site| site.frame.is_some()); // else there are no call paths at all
     (nowhere.0 > 0 && has_places).then(|| {
         format!(
-            "there were more call sites than a record keeps: of {} in MPI, sum of all ranks, the places of {} ({}) are not known{may_have}",
+            "there were more call sites than a record keeps, or some have no call path: of {} in MPI, sum of all ranks, the places of {} ({}) are not known{may_have}",
             time(all),
             time(nowhere),
             percent(nowhere.share_of(all))
@@ -76,8 +76,9 @@ fn own_tests(record: &NodeRecord) -> Option<String> {
     });
     let gain = injector.gain().map_or_else(String::new, |gain| {
         format!(
-            "; by what one of them measured they saved {} of the time without them",
-            percent(gain.share)
+            "; by what one of them measured they {} {} of the time without them",
+            if gain.share < 0.0 { "cost" } else { "saved" },
+            percent(gain.share.abs())
         )
     });
     Some(format!(

@@ -22,7 +22,7 @@ use lapscope_measure::overlap::{measure, EagerLimits, Overlap, OverlapOptions};
 use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
-use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
+use lapscope_trace::{DeviceTime, Direction, Locality, Observation, Starvation, Trace};
 
 /// A run and its model.
 pub struct Replayer {
@@ -240,6 +240,7 @@ impl Replayer {
         }
         retime::retime(&mut self.trace, outcome);
         for (rank, (starvation, end)) in self.trace.ranks.iter_mut().zip(&self.starvation) {
+            rank.devices = DeviceTime::default(); // nor when its GPUs would work
             let (begin, before, now) = (rank.init_end, *end, rank.end);
             let times = (now - begin) as f64 / (before - begin).max(1) as f64;
             let moved = |moment: i64| begin + ((moment - begin) as f64 * times).round() as i64;

@@ -9,6 +9,7 @@ use crate::detail::Detail;
 use crate::device_time::{BusySpan, DeviceRow, DeviceWork};
 use crate::starvation::Starved;
 use lapscope_data::model::{RankKey, Text};
+use lapscope_data::schema::lacks;
 
 /// When each rank's timestamps begin, on the clock of its host, nanoseconds.
 pub(crate) fn epochs(connection: &Connection) -> rusqlite::Result<HashMap<RankKey, i64>> {
@@ -26,6 +27,9 @@ pub(crate) fn starved(connection: &Connection) -> rusqlite::Result<Vec<(RankKey,
 
 /// When GPUs worked, in no order.
 pub(crate) fn device_busy(connection: &Connection) -> rusqlite::Result<Vec<(RankKey, DeviceRow)>> {
+    if lacks(connection, "main", "device_busy")? {
+        return Ok(Vec::new());
+    }
     let sql = "SELECT rank, device, work, begin_ns, end_ns, busy_ns FROM device_busy";
     collect(connection, sql, [], |row| {
         let work = DeviceWork::from_name(&row.get::<_, Text>(2)?.0);

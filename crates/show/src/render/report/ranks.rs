@@ -56,7 +56,11 @@ fn write_rows<'a>(
     for row in rows {
         let totals = &row.totals;
         let outside = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
-        let others = totals.rma_ns + totals.io_ns + totals.unsuccessful_test_ns + totals.other_ns;
+        let others = totals.rma_ns
+            + totals.io_ns
+            + totals.unsuccessful_test_ns
+            + totals.other_ns
+            + totals.overlapped_with_gpu_ns;
         let moved = |sum: u64| if sum > 0 { bytes(sum) } else { String::new() };
         let cells = vec![
             row.rank.to_string(),

@@ -114,12 +114,14 @@ fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
         || not_seen.clone().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
     let (_, library) = named().next()?;
     let recorders = || not_seen.clone().filter_map(|info| info.device_recorder.as_ref());
-    let not_all = if recorders().any(|it| it.problem.is_none()) { "not all " } else { "" };
-    let recorded = if not_all.is_empty() { "not recorded" } else { "recorded" };
+    let recorded = match recorders().any(|it| it.problem.is_none()) {
+        true => "not all that they compute is recorded",
+        false => "what they compute is not recorded",
+    };
     let why = recorders().find_map(|it| it.problem.as_deref());
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
     let message = format!(
-        "this program may use GPUs ({library} is in its processes), and {not_all}what they compute is {recorded}{why}: exposed time is an upper \
+        "this program may use GPUs ({library} is in its processes), and {recorded}{why}: exposed time is an upper \
          bound, and so is what advice may gain. To see what they compute beside it: nsys profile --trace=cuda,mpi \
          (CUDA) or rocprof-sys-run (ROCm) before the program"
     );

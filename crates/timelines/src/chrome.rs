@@ -242,29 +242,31 @@ impl<W: Write> Chrome<W> {
     /// The begin or end of what the program marked.
     fn region(&mut self, rank: &RankEvents<'_>, index: u32, at: &Micros, phase: &str) {
         let name = json!(rank.regions[index as usize].name);
-        let head = self.heads[rank.place].clone();
-        let id = ((rank.place as u64 + 1) << 32) | u64::from(index);
-        self.event(|text| {
-            put(
-                text,
-                format_args!(
-                    r#""ph":"{phase}","cat":"region","name":{name},"id":"{id:#x}",{head},"ts":{at}"#
-                ),
-            );
-        });
+        self.named(rank, index, at, ("region", &name, phase));
     }
 
     /// The begin or end of a GPU's work.
     fn device(&mut self, rank: &RankEvents<'_>, index: u32, at: &Micros, phase: &str) {
         let lane = &rank.rank().devices.lanes[rank.device_spans[index as usize].lane as usize];
-        let name = format!("GPU {}: {}", lane.device, lane.work.in_words());
+        let name = json!(lane.work.of_gpu(lane.device));
+        self.named(rank, index, at, ("gpu", &name, phase));
+    }
+
+    /// The begin or end of what has a name and nothing else; `index` is its number among those of its category.
+    fn named(
+        &mut self,
+        rank: &RankEvents<'_>,
+        index: u32,
+        at: &Micros,
+        (category, name, phase): (&str, &Value, &str),
+    ) {
         let head = self.heads[rank.place].clone();
         let id = ((rank.place as u64 + 1) << 32) | u64::from(index);
         self.event(|text| {
             put(
                 text,
                 format_args!(
-                    r#""ph":"{phase}","cat":"gpu","name":"{name}","id":"{id:#x}",{head},"ts":{at}"#
+                    r#""ph":"{phase}","cat":"{category}","name":{name},"id":"{id:#x}",{head},"ts":{at}"#
                 ),
             );
         });

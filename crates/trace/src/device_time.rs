@@ -23,6 +23,11 @@ impl DeviceWork {
         }
     }
 
+    /// What a lane of it is called: "GPU 0: kernels".
+    pub fn of_gpu(self, device: u32) -> String {
+        format!("GPU {device}: {}", self.in_words())
+    }
+
     pub fn in_words(self) -> &'static str {
         match self {
             DeviceWork::Kernel => "kernels",

@@ -145,9 +145,14 @@ static struct accelerator_memory ask_hip(const void *address)
     return page_of(kind, address);
 }
 
+static struct accelerator_memory by_cuda(const void *address)
+{
+    return known.cuda ? ask_cuda(address) : page_of(SPOOL_MEMORY_UNKNOWN, address);
+}
+
 struct accelerator_memory accelerator_memory_quietly(const void *address)
 {
-    struct accelerator_memory memory = known.cuda ? ask_cuda(address) : page_of(SPOOL_MEMORY_UNKNOWN, address);
+    struct accelerator_memory memory = by_cuda(address);
     if ((known.hip || known.is_other) && memory.kind == SPOOL_MEMORY_HOST)
         memory.kind = SPOOL_MEMORY_UNKNOWN;
     return memory;
@@ -155,9 +160,8 @@ struct accelerator_memory accelerator_memory_quietly(const void *address)
 
 struct accelerator_memory accelerator_memory_at(const void *address)
 {
-    struct accelerator_memory memory = page_of(SPOOL_MEMORY_UNKNOWN, address);
-    if (accelerator_library() && known.cuda)
-        memory = ask_cuda(address);
+    accelerator_library(); /* which looks for those that came */
+    struct accelerator_memory memory = by_cuda(address);
     if (known.hip && (!known.cuda || memory.kind == SPOOL_MEMORY_HOST))
         memory = ask_hip(address);
     if (known.is_other && memory.kind == SPOOL_MEMORY_HOST)

@@ -36,7 +36,7 @@ impl What {
         match self {
             What::Thread(0) => rank.to_owned(),
             What::Thread(thread) => format!("{rank}, thread {thread}"),
-            What::Gpu(device, work) => format!("{rank}, GPU {device}: {}", work.in_words()),
+            What::Gpu(device, work) => format!("{rank}, {}", work.of_gpu(device)),
         }
     }
 

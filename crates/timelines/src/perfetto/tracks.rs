@@ -103,7 +103,7 @@ pub(super) fn device(out: &mut Bytes, place: usize, number: u32, lane: &DeviceLa
     let tracks = Tracks::for_rank(place);
     out.uint(track::UUID, tracks.device(number));
     out.uint(track::PARENT, tracks.thread(0));
-    out.text(track::NAME, &format!("GPU {}: {}", lane.device, lane.work.in_words()));
+    out.text(track::NAME, &lane.work.of_gpu(lane.device));
 }
 
 pub(super) fn regions(out: &mut Bytes, place: usize, of_steps: bool) {

@@ -12,6 +12,9 @@ const names = fs.readdirSync(directory).filter((name) => name.endsWith(".html"))
 const tests = [];
 const test = (name, of, body) => tests.push({ name, of, body });
 
+// Sorting, unfolding, a theme and every key take less than this many layouts of the whole page, measured beside them.
+const LONGEST_CLICK = 6;
+
 
 for (const name of names) {
   test(`${name}_says_nothing_and_asks_nobody`, name, async ({ page, said }) => {
@@ -209,7 +212,7 @@ test("every_control_has_a_name_and_a_visible_focus", "many", async ({ page }) =>
   }
 });
 
-// From the event to what it changed on the screen; the bound is several times what it takes, as others use the processor.
+// From the event to what it changed on the screen, in times of what the browser takes to lay this page out anew: others use the processor, too.
 test("no_click_takes_long", "many", async ({ page }) => {
   const long = await page.evaluate(async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -226,6 +229,11 @@ test("no_click_takes_long", "many", async ({ page }) => {
       }
       times.push([name, all.sort((a, b) => a - b)[2]]);
     };
+    await timed("anew", () => {
+      document.body.style.display = "none";
+      document.body.offsetHeight;
+      document.body.style.display = "";
+    });
     const press = (id, key) => document.querySelector(`#${id}-figure canvas`).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     await timed("sort", () => document.querySelector("#site-table thead button").click());
     await timed("unfold", () => document.querySelector("#unfold-all").click());
@@ -237,7 +245,8 @@ test("no_click_takes_long", "many", async ({ page }) => {
     return times;
   });
   console.log(long.map(([name, ms]) => `${name} ${ms.toFixed(1)} ms`).join(", "));
-  for (const [name, ms] of long) assert.ok(ms < 100, `${name}: ${ms} ms`);
+  const [[, anew], ...acts] = long;
+  for (const [name, ms] of acts) assert.ok(ms < LONGEST_CLICK * anew, `${name}: ${(ms / anew).toFixed(1)} times a layout of the page`);
 });
 
 await run(tests, file);

@@ -14,6 +14,7 @@ mod counter_sums;
 mod definitions;
 mod guard;
 pub mod ids;
+mod leaves;
 mod locate;
 mod operations;
 mod outcome;

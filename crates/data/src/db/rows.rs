@@ -6,12 +6,17 @@ use std::ptr::{null_mut, NonNull};
 
 use rusqlite::{ffi, Connection, Error};
 
+use super::leaves::{Leaves, Next};
 use crate::model::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 /// The rows of a query whose columns hold integers or NULL.
 pub struct Rows<'c> {
     statement: NonNull<ffi::sqlite3_stmt>,
     connection: &'c Connection,
+    /// As long as they can tell.
+    leaves: Option<Leaves<'c>>,
+    /// Rows that they gave.
+    given: i64,
 }
 
 /// The column, counted from 0, with a value that cannot be.
@@ -30,9 +35,39 @@ impl<'c> Rows<'c> {
             ffi::sqlite3_prepare_v2(handle, text, length, &mut statement, null_mut())
         };
         match NonNull::new(statement) {
-            Some(statement) if code == ffi::SQLITE_OK => Ok(Rows { statement, connection }),
+            Some(statement) if code == ffi::SQLITE_OK => {
+                Ok(Rows { statement, connection, leaves: None, given: 0 })
+            }
             _ => Err(failure(connection, code)),
         }
+    }
+
+    /// All rows of a table that has a column `id`, in the order of it.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn of_table(
+        connection: &'c Connection,
+        table: &str,
+        columns: &[&str],
+    ) -> rusqlite::Result<Rows<'c>> {
+        let mut rows = Rows::by_sqlite(connection, table, columns)?;
+        rows.leaves = Leaves::of(connection, table, columns)?;
+        Ok(rows)
+    }
+
+    pub(super) fn by_sqlite(
+        connection: &'c Connection,
+        table: &str,
+        columns: &[&str],
+    ) -> rusqlite::Result<Rows<'c>> {
+        let columns = columns.join(", ");
+        let mut rows = Rows::new(
+            connection,
+            &format!("SELECT {columns} FROM {table} ORDER BY id LIMIT -1 OFFSET ?1"),
+        )?;
+        rows.begin_with(0)?;
+        Ok(rows)
     }
 
     /// Goes to the next row; `false` behind the last.
@@ -40,6 +75,22 @@ impl<'c> Rows<'c> {
     /// # Errors
     /// What SQLite says while reading.
     pub fn step(&mut self) -> rusqlite::Result<bool> {
+        let Some(leaves) = &mut self.leaves else { return self.step_by_sqlite() };
+        match leaves.step() {
+            Next::Row => {
+                self.given += 1;
+                Ok(true)
+            }
+            Next::End => Ok(false),
+            Next::Unknown => {
+                self.leaves = None;
+                self.begin_with(self.given)?;
+                self.step_by_sqlite()
+            }
+        }
+    }
+
+    fn step_by_sqlite(&mut self) -> rusqlite::Result<bool> {
         // SAFETY: the statement lives as long as `self`.
         match unsafe { ffi::sqlite3_step(self.statement.as_ptr()) } {
             ffi::SQLITE_ROW => Ok(true),
@@ -79,6 +130,13 @@ impl<'c> Rows<'c> {
     /// It is neither an integer nor NULL.
     #[inline]
     pub fn optional(&self, column: c_int) -> Result<Option<i64>, BadColumn> {
+        match &self.leaves {
+            Some(leaves) => Ok(leaves.value(column as usize)),
+            None => self.optional_by_sqlite(column),
+        }
+    }
+
+    fn optional_by_sqlite(&self, column: c_int) -> Result<Option<i64>, BadColumn> {
         let statement = self.statement.as_ptr();
         // SAFETY: as in `step`. For columns that are not there, and where there is no row, the value is NULL. It is one that nobody
         // else may change meanwhile, as a connection is used by one thread at a time.

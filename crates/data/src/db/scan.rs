@@ -113,8 +113,11 @@ pub fn scan_rows<R: FromRow, S>(
     let mut calls = CallCursor {
         connection,
         operations: &operations,
-        rows: Rows::new(connection, &format!("SELECT {CALL_COLUMNS} FROM call ORDER BY id"))?,
-        lookup: Rows::new(connection, &format!("SELECT {CALL_COLUMNS} FROM call WHERE id = ?1"))?,
+        rows: Rows::of_table(connection, "call", &CALL_COLUMNS)?,
+        lookup: Rows::new(
+            connection,
+            &format!("SELECT {} FROM call WHERE id = ?1", CALL_COLUMNS.join(", ")),
+        )?,
         current: None,
         position: i64::MIN,
         read: 0,
@@ -124,10 +127,7 @@ pub fn scan_rows<R: FromRow, S>(
         last_of: FxHashMap::default(),
         is_looked_for: false,
     };
-    let mut rows = Rows::new(
-        connection,
-        &format!("SELECT {} FROM request ORDER BY id", R::COLUMNS.join(", ")),
-    )?;
+    let mut rows = Rows::of_table(connection, "request", R::COLUMNS)?;
     let mut read = 0;
     let mut ended = 0;
     while rows.step()? {
@@ -171,8 +171,15 @@ pub fn scan_rows<R: FromRow, S>(
     Err(check::impossible("request", why))
 }
 
-const CALL_COLUMNS: &str =
-    "id, operation_id, begin_ns, duration_ns, completed, receive_operation_id, thread_id";
+const CALL_COLUMNS: [&str; 7] = [
+    "id",
+    "operation_id",
+    "begin_ns",
+    "duration_ns",
+    "completed",
+    "receive_operation_id",
+    "thread_id",
+];
 
 fn read_call(row: &Rows<'_>) -> Result<CallRow, BadColumn> {
     Ok(CallRow {

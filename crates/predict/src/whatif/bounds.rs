@@ -100,7 +100,13 @@ pub fn bounds(
     };
     let recorded_ns = Nanos(trace.run_ns());
     let as_it_was = fitted.network.with(&Scenario::default(), has_network);
-    let identity_ns = run_ns(&as_it_was, &Conditions::as_recorded(trace.ranks.len()))?;
+    let as_recorded = Conditions::as_recorded(trace.ranks.len());
+    // two at a time: each takes memory by the run
+    let (identity_ns, base_ns) = rayon::join(
+        || run_ns(&as_it_was, &as_recorded),
+        || under(&fitted.network, &Scenario::default()),
+    );
+    let (identity_ns, base_ns) = (identity_ns?, base_ns?);
     let identity_error = (identity_ns - recorded_ns).share_of(recorded_ns);
     let is_near = identity_error.abs() <= MOST_ERROR;
     if !moves && !is_near {
@@ -109,26 +115,34 @@ pub fn bounds(
     let predicted =
         |scenario: &Scenario| is_near.then(|| under(&fitted.network, scenario)).flatten();
     let moved = |scenario: &Scenario| moves.then(|| predicted(scenario)).flatten();
-    let progress = moved(&perfect_progress());
-    let others = fitted.others.iter().filter(|_| progress.is_some());
-    let others = others.filter_map(|other| under(other, &perfect_progress()));
-    let all: Vec<Nanos> = progress.into_iter().chain(others).collect();
-    let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
-    let unbuffered = may_keep(trace).then(|| {
-        let network = fitted.network.with(&nothing_kept(), has_network);
-        replay(trace, &program, &network, &Conditions::as_recorded(trace.ranks.len()), &durations)
-    });
     let kept_share = kept_ns(trace).share_of(recorded_ns);
+    let in_progress = || {
+        let progress = moved(&perfect_progress());
+        let others = fitted.others.iter().filter(|_| progress.is_some());
+        let others = others.filter_map(|other| under(other, &perfect_progress()));
+        progress.into_iter().chain(others).collect::<Vec<Nanos>>()
+    };
+    let in_other_ways = || {
+        let unbuffered = may_keep(trace).then(|| {
+            let network = fitted.network.with(&nothing_kept(), has_network);
+            replay(trace, &program, &network, &as_recorded, &durations)
+        });
+        let ideal = predicted(&ideal_network()).filter(|_| kept_share <= MOST_ERROR);
+        (unbuffered, ideal, predicted(&balanced_load()).filter(|_| program.may_be_evened()))
+    };
+    let (in_progress, others) = rayon::join(in_progress, in_other_ways);
+    let (unbuffered, ideal_network_ns, balanced_load_ns) = others;
+    let (least, most) = (in_progress.iter().min().copied(), in_progress.iter().max().copied());
     let bounds = RunTimeBounds {
         recorded_ns,
         identity_ns,
         identity_error,
         held_out_error: fitted.held_out_error,
-        base_ns: under(&fitted.network, &Scenario::default())?,
+        base_ns,
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
-        ideal_network_ns: predicted(&ideal_network()).filter(|_| kept_share <= MOST_ERROR),
-        balanced_load_ns: predicted(&balanced_load()).filter(|_| program.may_be_evened()),
+        ideal_network_ns,
+        balanced_load_ns,
         kept_share,
         rests_on_waits: fitted.rests_on_waits(),
         hands_out_work: hands_out_work(trace),

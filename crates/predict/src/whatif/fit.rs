@@ -119,7 +119,11 @@ pub fn fit(
     let allowed = contentions(reference, present.first().copied());
     let mut fitted = fitting.under_each(&network, &allowed, &present);
     let (least, mut network, is_certain) = fitted.remove(0);
-    fitting.correct_collectives(&mut network, trace);
+    let contention = network.contention;
+    let (held_out_error, ()) = rayon::join(
+        || fitting.held_out_error(&unfitted, contention, &present),
+        || fitting.correct_collectives(&mut network, trace),
+    );
     let near = fitted.into_iter().filter(|(distance, ..)| distance.0 <= least.0 * CERTAIN);
     let others = near.map(|(_, other, _)| Network { collectives: network.collectives, ..other });
     let others: Vec<Network> = others.collect();
@@ -129,7 +133,6 @@ pub fn fit(
         (false, true) => ContentionFrom::Fitted,
         (false, false) => ContentionFrom::Assumed,
     };
-    let held_out_error = fitting.held_out_error(&unfitted, network.contention, &present);
     Fitted { network, others, contention_from, limits_from, is_certain, messages, held_out_error }
 }
 
@@ -263,7 +266,8 @@ impl Fitting<'_> {
             of_locality.progress_limit = limit;
             candidate
         };
-        let all = CANDIDATES.map(|limit| (self.distance(&with(limit)).0, limit));
+        let distance = |&limit: &u64| (self.distance(&with(limit)).0, limit);
+        let all: Vec<(f64, u64)> = CANDIDATES.par_iter().map(distance).collect();
         let usual = all[0].0 / CERTAIN;
         let nearer = all.into_iter().filter(|&(distance, _)| distance < usual);
         let best = nearer.min_by(|a, b| a.0.total_cmp(&b.0));
@@ -282,13 +286,13 @@ impl Fitting<'_> {
             (Protocol::RendezvousWrite, 0),
             (Protocol::RendezvousRead, 0),
         ];
-        let mut found: Vec<(Distance, Network)> = Vec::new();
-        for (protocol, buffered_ns) in candidates {
+        let with = |(protocol, buffered_ns)| {
             let mut candidate = network.clone();
             candidate.localities[place].protocol = protocol;
             candidate.localities[place].buffered_ns = buffered_ns;
-            found.push((self.distance(&candidate), candidate));
-        }
+            (self.distance(&candidate), candidate)
+        };
+        let mut found: Vec<(Distance, Network)> = candidates.into_par_iter().map(with).collect();
         found.sort_by(|a, b| a.0 .0.total_cmp(&b.0 .0));
         let best = found[0].1.localities[place].protocol;
         let others = found.iter().filter(|(_, other)| other.localities[place].protocol != best);
@@ -354,18 +358,18 @@ impl Fitting<'_> {
     /// Brings the times of collectives, all by the same factor, to where the replay is nearest: who leaves one late need not delay
     /// anybody.
     fn correct_collectives(&self, network: &mut Network, trace: &Trace) {
-        const FACTORS: [f64; 6] = [0.5, 0.7, 0.85, 0.93, 1.07, 1.15];
+        // of equally near ones the first
+        const FACTORS: [f64; 7] = [1.0, 0.5, 0.7, 0.85, 0.93, 1.07, 1.15];
         if trace.collectives.is_empty() {
             return;
         }
-        let mut best = (self.distance(network), 1.0);
-        for factor in FACTORS {
-            let distance = self.distance(&Network { collectives: factor, ..network.clone() });
-            if distance < best.0 {
-                best = (distance, factor);
-            }
-        }
-        network.collectives = best.1;
+        let with = |&collectives: &f64| {
+            (self.distance(&Network { collectives, ..network.clone() }), collectives)
+        };
+        let all: Vec<(Distance, f64)> = FACTORS.par_iter().map(with).collect();
+        let nearest =
+            |best: (Distance, f64), it: (Distance, f64)| if it.0 < best.0 { it } else { best };
+        network.collectives = all.into_iter().reduce(nearest).map_or(1.0, |best| best.1);
     }
 
     /// By locality and size class: the size, and how much longer than replayed those calls took that waited for such a message.

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use lapscope::args;
 use lapscope::args::Command;
 use lapscope::commands;
-use lapscope_data::files::outlive_file_limit;
+use lapscope_data::files::{keep_freed_memory, outlive_file_limit};
 use lapscope_data::say;
 
 fn main() -> ExitCode {
     outlive_file_limit();
+    keep_freed_memory();
     let cli = args::parse();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),

@@ -164,6 +164,24 @@ pub fn measure_with<W: Witness>(
     progress: &(dyn Fn(u64) + Sync),
     witness: impl Fn(usize) -> W + Sync,
 ) -> (Measured, Vec<W>) {
+    let all = |mut some: Vec<W>, others: Vec<W>| {
+        some.extend(others);
+        some
+    };
+    measure_and(trace, reference, eager, ranks, progress, witness, (|witness| vec![witness], all))
+}
+
+/// As [`measure_with`], with what each witness has learned in its place, put together as soon as its rank is done: of the witnesses
+/// of all ranks the memory would be needed at once.
+pub fn measure_and<W: Witness, T: Default + Send>(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    progress: &(dyn Fn(u64) + Sync),
+    witness: impl Fn(usize) -> W + Sync,
+    (learned, both): (impl Fn(W) -> T + Sync, impl Fn(T, T) -> T + Sync),
+) -> (Measured, T) {
     let slices = Slices::cut(trace, SLICES);
     let wanted: Vec<usize> = trace
         .focus()
@@ -173,13 +191,13 @@ pub fn measure_with<W: Witness>(
     let walk = |rank: usize| {
         let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
         let (found, witness) = walk.run(progress);
-        (Measured::of_rank(trace, rank, found, slices), vec![witness])
+        (Measured::of_rank(trace, rank, found, slices), learned(witness))
     };
-    let both = |(sums, mut witnesses): (Measured, Vec<W>), (more, others): (Measured, Vec<W>)| {
-        witnesses.extend(others);
-        (sums.merge(more), witnesses)
-    };
-    wanted.into_par_iter().map(walk).reduce(|| (Measured::nothing(slices), Vec::new()), both)
+    let nothing = || (Measured::nothing(slices), T::default());
+    wanted
+        .into_par_iter()
+        .map(walk)
+        .reduce(nothing, |some, more| (some.0.merge(more.0), both(some.1, more.1)))
 }
 
 impl Overlap {

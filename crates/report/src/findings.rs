@@ -6,7 +6,7 @@ use crate::pictures::{Drawn, Painter};
 use lapscope_advise::advice::{Gathered, Gatherer};
 use lapscope_data::model::Rank;
 use lapscope_measure::left_over::LeftOverSums;
-use lapscope_measure::overlap::{measure_with, EagerLimits, Measured};
+use lapscope_measure::overlap::{measure_and, EagerLimits, Measured};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{Plan, StepSums, Stepper};
 use lapscope_measure::unexpected::{KeptLimits, KeptSums};
@@ -62,16 +62,21 @@ pub fn find(
             wanted.steps.then(|| Stepper::new(trace, rank, steps)),
         )
     };
-    let (measured, witnesses) = measure_with(trace, reference, eager, ranks, progress, witness);
-    let mut findings = Findings { measured, ..Findings::default() };
+    let learned =
+        |(gatherer, painter, stepper): (Option<Gatherer>, Option<Painter>, Option<Stepper>)| {
+            Findings {
+                gathered: gatherer.map(Gatherer::finish).unwrap_or_default(),
+                drawn: painter.map(Painter::finish).unwrap_or_default(),
+                steps: stepper.map(Stepper::finish).unwrap_or_default(),
+                ..Findings::default()
+            }
+        };
+    let (measured, findings) =
+        measure_and(trace, reference, eager, ranks, progress, witness, (learned, Findings::merge));
+    let mut findings = Findings { measured, ..findings };
     if wanted.kept {
         findings.kept = KeptSums::collect(trace, kept, ranks);
         findings.left_over = LeftOverSums::collect(trace, ranks);
-    }
-    for (gatherer, painter, stepper) in witnesses {
-        gatherer.into_iter().for_each(|gatherer| findings.gathered.merge(gatherer.finish()));
-        painter.into_iter().for_each(|painter| findings.drawn.merge(painter.finish()));
-        stepper.into_iter().for_each(|stepper| findings.steps.merge(stepper.finish()));
     }
     findings
 }

@@ -31,8 +31,8 @@ pub(super) struct Leaves<'c> {
     /// Bytes of a page that hold cells.
     usable: usize,
     /// From the root to the page above the leaf.
-    path: Vec<Page>,
-    leaf: Page,
+    path: Vec<TreePage>,
+    leaf: TreePage,
     /// By the column of the table, as far as the last that is wanted: where its value goes.
     targets: Vec<Option<usize>>,
     /// The column that is another name of the row's number.
@@ -43,7 +43,7 @@ pub(super) struct Leaves<'c> {
 }
 
 #[derive(Default)]
-struct Page {
+struct TreePage {
     bytes: Vec<u8>,
     is_leaf: bool,
     cells: usize,
@@ -80,7 +80,7 @@ impl<'c> Leaves<'c> {
             left,
             usable: 0,
             path: Vec::new(),
-            leaf: Page::default(),
+            leaf: TreePage::default(),
             targets: (0..=last).map(target).collect(),
             id,
             values: vec![0; columns.len()],
@@ -134,7 +134,7 @@ impl<'c> Leaves<'c> {
     fn descend(&mut self, page: i64) -> Option<()> {
         let mut number = page;
         loop {
-            let mut page = Page::parse(self.fetch(number)?, self.usable)?;
+            let mut page = TreePage::parse(self.fetch(number)?, self.usable)?;
             if page.is_leaf {
                 self.leaf = page;
                 return Some(());
@@ -168,7 +168,7 @@ impl<'c> Leaves<'c> {
     /// `None`: it is not as rows of integers are.
     #[inline]
     fn read_row(&mut self) -> Option<()> {
-        let Page { bytes, next, .. } = &mut self.leaf;
+        let TreePage { bytes, next, .. } = &mut self.leaf;
         let mut at = cell_at(bytes, LEAF_HEADER, *next);
         *next += 1;
         let length = varint(bytes, &mut at)?;
@@ -214,9 +214,9 @@ const ELSEWHERE: usize = 35;
 const LEAF_HEADER: usize = 8;
 const INNER_HEADER: usize = 12;
 
-impl Page {
+impl TreePage {
     /// `None`: it is no page of a table, or cells are not in it.
-    fn parse(bytes: Vec<u8>, usable: usize) -> Option<Page> {
+    fn parse(bytes: Vec<u8>, usable: usize) -> Option<TreePage> {
         let is_leaf = match bytes.first()? {
             13 => true,
             5 => false,
@@ -229,7 +229,7 @@ impl Page {
         let places = (0..cells).map(|cell| cell_at(&bytes, header, cell));
         let are_in = first <= usable
             && places.into_iter().all(|at| first <= at && at + SMALLEST_CELL <= usable);
-        are_in.then_some(Page { bytes, is_leaf, cells, next: 0 })
+        are_in.then_some(TreePage { bytes, is_leaf, cells, next: 0 })
     }
 
     /// The next child of a page that is no leaf.

@@ -16,12 +16,12 @@ impl Line {
 
     /// Turns a moment of the leading clock into one of the other.
     pub fn correct(self, moment: i64) -> i64 {
-        ((moment as f64 - self.offset) / (1.0 + self.drift)).round() as i64
+        nearest((moment as f64 - self.offset) / (1.0 + self.drift))
     }
 
     /// The first moment of the other clock that is not before `moment` of the leading one.
     pub fn first_from(self, moment: i64) -> i64 {
-        let mut first = (self.offset + moment as f64 * (1.0 + self.drift)).round() as i64;
+        let mut first = nearest(self.offset + moment as f64 * (1.0 + self.drift));
         while self.correct(first - 1) >= moment {
             first -= 1;
         }
@@ -47,9 +47,28 @@ impl Line {
     }
 }
 
+/// As `round() as i64`, which calls a function where the processor may have no instruction for it: every moment of a run goes through.
+#[inline]
+fn nearest(moment: f64) -> i64 {
+    let whole = moment as i64;
+    let rest = moment - whole as f64;
+    whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_is_what_rounding_says() {
+        let halves = (-9..9).map(|half| f64::from(half) / 2.0);
+        let edges = [0.49999999999999994, 4503599627370497.5, 9e15, -9.007199254740993e15, 1e18];
+        let beside =
+            |it: f64| [it, -it, f64::from_bits(it.to_bits() + 1), f64::from_bits(it.to_bits() ^ 1)];
+        for moment in halves.chain(edges).flat_map(beside) {
+            assert_eq!(nearest(moment), moment.round() as i64, "{moment}");
+        }
+    }
 
     #[test]
     fn lines_compose_and_reverse() {

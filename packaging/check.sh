@@ -33,7 +33,7 @@ check_shown() {
     liblapscope-calibrate-*) shown='^lapscope_calibrate$' ;;
     liblapscope-cuda.so) shown='^(InitializeInjection|lapscope_find_cupti)$' ;;
     liblapscope-*) shown='^lapscope_attach$' ;;
-    liblapscope.so) shown='^(p?mpi_|lapscope_devices$|_?exit$|_Exit$|dlsym$|pthread_sigmask$|sigprocmask$)' ;;
+    liblapscope.so) shown='^(p?mpi_|lapscope_devices$|_?exit$|_Exit$|dlm?open$|dlsym$|pthread_sigmask$|sigprocmask$)' ;;
     *) return 0 ;;
     esac
     more=$(defined "$1" | grep -viE "$shown" | head -n 5 | tr '\n' ' ' || true)

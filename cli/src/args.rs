@@ -455,9 +455,11 @@ Examples:
   lapscope doctor ./app                 and whether this program can be profiled
   lapscope doctor --progress -- mpirun -n 2
                                         what this MPI moves while ranks compute, measured
+  lapscope doctor --gpu -- mpirun -n 2  whether what is recorded of a GPU is what it did
 
 The exit code is 3 when something is missing without which nothing, or not this program, can be
-recorded.")]
+recorded, and when what is recorded of a GPU is not what it did.",
+    group = clap::ArgGroup::new("launched").args(["progress", "gpu"]))]
 pub struct DoctorArgs {
     /// Program to look at
     pub program: Option<PathBuf>,
@@ -466,8 +468,12 @@ pub struct DoctorArgs {
     #[arg(long, conflicts_with = "program")]
     pub progress: bool,
 
-    /// With --progress: the MPI library [default: the one beside the launcher, else the loader's]
-    #[arg(long, value_name = "FILE", requires = "progress")]
+    /// Launch a program of lapscope's own, whose kernels on an NVIDIA GPU last as long as it says; compares what is recorded
+    #[arg(long, conflicts_with_all = ["program", "progress"])]
+    pub gpu: bool,
+
+    /// With --progress or --gpu: the MPI library [default: the one beside the launcher, else the loader's]
+    #[arg(long, value_name = "FILE", requires = "launched")]
     pub mpi_library: Option<PathBuf>,
 
     /// With --progress: file to write [default: beside the calibrations, where reports look]
@@ -477,8 +483,8 @@ pub struct DoctorArgs {
     #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
     pub format: Format,
 
-    /// With --progress: the launch line, without a program
-    #[arg(last = true, value_name = "COMMAND", requires = "progress")]
+    /// With --progress or --gpu: the launch line, without a program
+    #[arg(last = true, value_name = "COMMAND", requires = "launched")]
     pub command: Vec<OsString>,
 }
 

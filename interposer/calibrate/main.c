@@ -4,6 +4,7 @@
  *   transfers   an MPI program for a launcher: messages and collectives over a spread of sizes
  *   limits      an MPI program for a launcher: sends to receivers who are elsewhere
  *   progress    an MPI program for a launcher: ranks that compute between post and wait
+ *   gpu         an MPI program for a launcher: kernels of known length beside messages
  *
  * The MPI is the file that LAPSCOPE_MPI_LIBRARY names, else the first that the loader finds.
  */
@@ -57,7 +58,7 @@ static void *load_part(const char *abi)
 int main(int argc, char **argv)
 {
     if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: lapscope-calibrate transfers|limits|progress [SECONDS]; `lapscope calibrate`, `lapscope thresholds --probe` and `lapscope doctor --progress` run it\n");
+        fprintf(stderr, "usage: lapscope-calibrate transfers|limits|progress|gpu [SECONDS]; `lapscope calibrate`, `lapscope thresholds --probe` and `lapscope doctor` run it\n");
         return 2;
     }
     void *mpi = load_mpi();

@@ -52,6 +52,8 @@ int lapscope_calibrate(const char *mode, double seconds)
         return measure(probe_limits, seconds);
     if (!strcmp(mode, "progress"))
         return measure(measure_progress, seconds);
-    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits, progress\n", mode);
+    if (!strcmp(mode, "gpu"))
+        return measure(use_gpu, seconds);
+    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits, progress, gpu\n", mode);
     return 2;
 }

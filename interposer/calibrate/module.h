@@ -1,13 +1,13 @@
 /*
- * What `lapscope calibrate`, `lapscope thresholds --probe` and `lapscope doctor --progress` run of their own: an MPI program in two parts. The
- * executable lapscope-calibrate (main.c) depends on libc alone, finds the MPI and loads the part that was compiled for
+ * What `lapscope calibrate`, `lapscope thresholds --probe` and `lapscope doctor --progress` or `--gpu` run of their own: an MPI program in two
+ * parts. The executable lapscope-calibrate (main.c) depends on libc alone, finds the MPI and loads the part that was compiled for
  * its ABI, which is this one: liblapscope-calibrate-<abi>.so. Its MPI symbols are bound when it is loaded, to
  * lapscope's own where that is preloaded.
  */
 #ifndef LAPSCOPE_CALIBRATE_MODULE_H
 #define LAPSCOPE_CALIBRATE_MODULE_H
 
-/* The one entry. Modes: transfers, in about `seconds`; limits; progress. Returns an exit code. */
+/* The one entry. Modes: transfers, in about `seconds`; limits; progress; gpu. Returns an exit code. */
 typedef int calibrate_fn(const char *mode, double seconds);
 #define CALIBRATE_SYMBOL "lapscope_calibrate"
 
@@ -59,6 +59,9 @@ void probe_limits(struct bench *bench, double seconds);
 /* progress.c: how much moves while ranks compute, of one pair of each kind and in collectives of all, in at most about
  * `seconds`. */
 void measure_progress(struct bench *bench, double seconds);
+
+/* gpu.c: kernels of known length beside messages; as long as it takes. */
+void use_gpu(struct bench *bench, double seconds);
 
 /* pace.c: how often to repeat what takes `once_s`, for about `budget_s`. */
 int repetitions(double budget_s, double once_s, int least, int most);

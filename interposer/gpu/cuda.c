@@ -18,15 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* A record of a kernel has 200 bytes or so; at 10,000 a second a buffer is full after a tenth of a second. */
-enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000 };
+enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, EXIT_WAITS_S = 1 };
 
 static struct lapscope_devices *devices;
 static struct cupti cupti;
 static char found_path[4096];
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static int is_over; /* the process exits, and CUDA may be gone */
+static pid_t owner; /* a forked child has neither our thread nor a CUDA, and `flushing` as it was */
 
 static uint64_t now_ns(void)
 {
@@ -76,6 +78,7 @@ static int read_record(const struct cupti_record *record, struct lapscope_device
         busy->work = DEVICE_KERNEL;
         return 1;
     case CUPTI_OF_MEMCPY:
+    case CUPTI_OF_PEER_MEMCPY:
         busy->device = record->device;
         busy->work = work_of_copy(record->copy_kind);
         return 1;
@@ -90,10 +93,12 @@ static int read_record(const struct cupti_record *record, struct lapscope_device
 
 static void put(struct basket *basket, const struct lapscope_device_busy *busy)
 {
-    if (busy->begin_ns <= 0 || busy->end_ns <= busy->begin_ns) { /* not known, or has not ended */
+    if (busy->begin_ns <= 0 || busy->end_ns < busy->begin_ns) { /* not known, or has not ended */
         basket->lost++;
         return;
     }
+    if (busy->end_ns == busy->begin_ns) /* shorter than a tick of the GPU's clock */
+        return;
     if (basket->count == AT_ONCE)
         hand_over(basket);
     basket->busy[basket->count++] = *busy;
@@ -132,7 +137,7 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 static int flush_by(uint32_t how)
 {
     pthread_mutex_lock(&flushing);
-    int goes_on = !is_over;
+    int goes_on = !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
     if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
         cupti.ActivityFlushAll(how);
     pthread_mutex_unlock(&flushing);
@@ -141,14 +146,21 @@ static int flush_by(uint32_t how)
 
 static void flush(void)
 {
-    flush_by(CUPTI_FLUSH_FORCED);
+    if (getpid() == owner)
+        flush_by(CUPTI_FLUSH_FORCED);
 }
 
+/* Waits for what is under way, not for ever: who exits may be within CUDA, with a lock that CUPTI waits for. */
 static void end_flushing(void)
 {
-    pthread_mutex_lock(&flushing);
-    is_over = 1;
-    pthread_mutex_unlock(&flushing);
+    struct timespec until;
+    if (getpid() != owner)
+        return;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += EXIT_WAITS_S;
+    if (pthread_mutex_timedlock(&flushing, &until) == 0)
+        pthread_mutex_unlock(&flushing);
 }
 
 static void *flush_now_and_then(void *none)
@@ -174,14 +186,17 @@ static int load(void *library)
            cupti.ActivityGetNextRecord && cupti.ActivityGetNumDroppedRecords && cupti.ActivityFlushAll;
 }
 
+static int refusal; /* CUPTI's error, of the last one that was asked: CUptiResult in cupti_result.h */
+
 /* Whether this CUPTI goes with the driver. */
 static int use(void *library, const char *path)
 {
-    if (!load(library) || cupti.ActivityRegisterTimestampCallback(now_ns) != CUPTI_OK ||
-        cupti.ActivityRegisterCallbacks(requested, completed) != CUPTI_OK ||
-        cupti.ActivityEnable(CUPTI_OF_CONCURRENT_KERNEL) != CUPTI_OK)
+    if (!load(library) || (refusal = cupti.ActivityRegisterTimestampCallback(now_ns)) != CUPTI_OK ||
+        (refusal = cupti.ActivityRegisterCallbacks(requested, completed)) != CUPTI_OK ||
+        (refusal = cupti.ActivityEnable(CUPTI_OF_CONCURRENT_KERNEL)) != CUPTI_OK)
         return 0;
     cupti.ActivityEnable(CUPTI_OF_MEMCPY);
+    cupti.ActivityEnable(CUPTI_OF_PEER_MEMCPY);
     cupti.ActivityEnable(CUPTI_OF_MEMSET);
     const char *slash = strrchr(path, '/');
     snprintf(devices->source, sizeof devices->source, "%s", slash ? slash + 1 : path);
@@ -206,9 +221,19 @@ static int has_another_client(void)
 static void start_thread(void)
 {
     pthread_t thread;
+    owner = getpid();
     atexit(end_flushing);
     if (pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
         pthread_detach(thread);
+}
+
+static void say_why_not(int is_taken)
+{
+    if (refusal)
+        snprintf(devices->problem, sizeof devices->problem, "CUPTI gives error %d: it does not go with driver or GPU", refusal);
+    else
+        snprintf(devices->problem, sizeof devices->problem, "%s",
+                 is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
 }
 
 static void begin_here(void)
@@ -219,8 +244,7 @@ static void begin_here(void)
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
     } else {
         snprintf(devices->source, sizeof devices->source, "CUPTI");
-        snprintf(devices->problem, sizeof devices->problem, "%s",
-                 is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
+        say_why_not(is_taken);
     }
     hand_over(&(struct basket){.count = 0}); /* it has begun */
 }

@@ -10,7 +10,7 @@
 
 /* Directories that are looked into, each ended by a zero. */
 struct places {
-    char text[16 * PATH_MAX];
+    char text[64 * PATH_MAX];
     size_t used;
 };
 
@@ -22,23 +22,37 @@ static void add_place(struct places *places, const char *directory, int length, 
         places->used += (size_t)wrote + 1;
 }
 
-/* PyPI's wheels have CUPTI beside the runtime that the program has loaded of them (nvidia/cu13/lib, or nvidia/cuda_runtime/lib and
- * nvidia/cuda_cupti/lib), a toolkit has it in extras. */
+/* What a program may have loaded of the CUDA with which it was built, also where its runtime is in the executable. */
+static const char *const of_toolkits[] = {"libcudart.so", "libcublas.so", "libcufft.so", "libcurand.so", "libcusolver.so", "libcusparse.so",
+                                          "libnvrtc.so", "libnvJitLink.so"};
+
+static int is_of_toolkit(const char *name)
+{
+    for (size_t i = 0; i < sizeof of_toolkits / sizeof *of_toolkits; i++)
+        if (strncmp(name, of_toolkits[i], strlen(of_toolkits[i])) == 0)
+            return 1;
+    return 0;
+}
+
+/* PyPI's wheels have CUPTI beside these (nvidia/cu13/lib, or nvidia/cublas/lib and nvidia/cuda_cupti/lib), a toolkit has it in extras,
+ * beside lib64 or targets/x86_64-linux/lib. */
 static int note_neighbours(struct dl_phdr_info *object, size_t size, void *context)
 {
     (void)size;
     const char *path = object->dlpi_name, *slash = strrchr(path, '/');
-    if (!slash || strncmp(slash, "/libcudart.so", 13) != 0)
+    if (!slash || !is_of_toolkit(slash + 1))
         return 0;
     add_place(context, path, (int)(slash - path), "");
     add_place(context, path, (int)(slash - path), "/../../cuda_cupti/lib");
     add_place(context, path, (int)(slash - path), "/../extras/CUPTI/lib64");
+    add_place(context, path, (int)(slash - path), "/../../../extras/CUPTI/lib64");
     return 0;
 }
 
 static void list_places(struct places *places)
 {
-    static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"};
+    /* of modules: of most sites, of Cray's and of NVIDIA's compilers, of EasyBuild */
+    static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDATOOLKIT_HOME", "NVHPC_CUDA_HOME", "EBROOTCUDA"};
     dl_iterate_phdr(note_neighbours, places);
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
         const char *root = getenv(roots[i]);

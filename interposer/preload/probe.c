@@ -3,7 +3,7 @@
  * three hundred functions this way. We export all functions that any MPI has, and must not make this MPI look richer
  * than it is.
  *
- * So before the process first loads anything by dlopen(), or asks dlsym() for a function of MPI, our C symbols become indirect ones
+ * So before the process first loads anything by dlopen() or dlmopen(), or asks dlsym() for a function of MPI, our C symbols become indirect ones
  * (STT_GNU_IFUNC) in the copy of our symbol table in memory: whoever binds to one from then on, calls probe() first, which answers NULL
  * for what this MPI has not got. Not in the file: libraries that are relocated before us would have glibc print a warning for each.
  * Nor at the start, as every process that inherits LD_PRELOAD would pay for its own copy of thirty pages.
@@ -137,27 +137,39 @@ __attribute__((constructor)) static void make_indirect_early(void)
 
 #endif
 
-/* --- dlopen() ------------------------------------------------------------------------------------------------------ */
+/* --- dlopen() and dlmopen() ---------------------------------------------------------------------------------------- */
 
-static void *open_nothing(const char *file, int flags)
+static void *open_nothing(void)
 {
-    (void)file, (void)flags;
     return NULL;
 }
 
-/* Called by our dlopen; returns where to jump. */
+static void *before_opening(void **next, const char *name)
+{
+    int saved_errno = errno;
+    void *found = __atomic_load_n(next, __ATOMIC_RELAXED);
+    if (!found) {
+        lapscope_make_indirect();
+        found = next_dlsym()(RTLD_NEXT, name);
+        __atomic_store_n(next, found, __ATOMIC_RELAXED);
+    }
+    errno = saved_errno;
+    return found ? found : (void *)open_nothing;
+}
+
+/* Called by ours of these names; return where to jump. */
 void *lapscope_before_dlopen(void) __attribute__((visibility("hidden")));
+void *lapscope_before_dlmopen(void) __attribute__((visibility("hidden")));
 
 void *lapscope_before_dlopen(void)
 {
     static void *next;
-    int saved_errno = errno;
-    void *found = __atomic_load_n(&next, __ATOMIC_RELAXED);
-    if (!found) {
-        lapscope_make_indirect();
-        found = next_dlsym()(RTLD_NEXT, "dlopen");
-        __atomic_store_n(&next, found, __ATOMIC_RELAXED);
-    }
-    errno = saved_errno;
-    return found ? found : (void *)open_nothing;
+    return before_opening(&next, "dlopen");
+}
+
+/* What goes into a name space of its own does not meet our symbols; with LM_ID_BASE it is dlopen. */
+void *lapscope_before_dlmopen(void)
+{
+    static void *next;
+    return before_opening(&next, "dlmopen");
 }

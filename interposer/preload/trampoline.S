@@ -72,6 +72,7 @@ lapscope_entries:
         .hidden lapscope_next_dlsym
         .hidden lapscope_by_handle
         .hidden lapscope_before_dlopen
+        .hidden lapscope_before_dlmopen
         .hidden lapscope_probes
         .globl  lapscope_probes
         .hidden lapscope_probe
@@ -174,20 +175,22 @@ dlsym:
         .cfi_endproc
         .size   dlsym, . - dlsym
 
-/* dlopen(file, flags): the next dlopen, as if it had been called in our stead, once our symbols are ready for what it binds. */
-        .globl  dlopen
-        .type   dlopen, @function
-dlopen:
+/* dlopen(file, flags) and dlmopen(space, file, flags): the next one, as if it had been called in our stead, once our symbols are ready
+ * for what it binds. */
+        .macro OPENING name
+        .globl  \name
+        .type   \name, @function
+\name:
         .cfi_startproc
         endbr64
         pushq   %rdi
         .cfi_def_cfa_offset 16
         pushq   %rsi
         .cfi_def_cfa_offset 24
-        subq    $8, %rsp
+        pushq   %rdx
         .cfi_def_cfa_offset 32
-        call    lapscope_before_dlopen
-        addq    $8, %rsp
+        call    lapscope_before_\name
+        popq    %rdx
         .cfi_def_cfa_offset 24
         popq    %rsi
         .cfi_def_cfa_offset 16
@@ -195,7 +198,8 @@ dlopen:
         .cfi_def_cfa_offset 8
         jmp     *%rax
         .cfi_endproc
-        .size   dlopen, . - dlopen
+        .size   \name, . - \name
+        .endm
 
 #elif defined(__aarch64__)
 
@@ -262,25 +266,33 @@ dlsym:
         .cfi_endproc
         .size   dlsym, . - dlsym
 
-/* dlopen(file, flags): the next dlopen, as if it had been called in our stead, once our symbols are ready for what it binds. */
-        .globl  dlopen
-        .type   dlopen, %function
-dlopen:
+/* dlopen(file, flags) and dlmopen(space, file, flags): the next one, as if it had been called in our stead, once our symbols are ready
+ * for what it binds. */
+        .macro OPENING name
+        .globl  \name
+        .type   \name, %function
+\name:
         .cfi_startproc
         hint    #34                     /* bti c */
-        stp     x29, x30, [sp, #-32]!
-        .cfi_def_cfa_offset 32
-        .cfi_offset x29, -32
-        .cfi_offset x30, -24
+        stp     x29, x30, [sp, #-48]!
+        .cfi_def_cfa_offset 48
+        .cfi_offset x29, -48
+        .cfi_offset x30, -40
         stp     x0, x1, [sp, #16]
-        bl      lapscope_before_dlopen
+        str     x2, [sp, #32]
+        bl      lapscope_before_\name
         mov     x16, x0
+        ldr     x2, [sp, #32]
         ldp     x0, x1, [sp, #16]
-        ldp     x29, x30, [sp], #32
+        ldp     x29, x30, [sp], #48
         .cfi_def_cfa_offset 0
         br      x16
         .cfi_endproc
-        .size   dlopen, . - dlopen
+        .size   \name, . - \name
+        .endm
 
 #endif
+
+        OPENING dlopen
+        OPENING dlmopen
         .section .note.GNU-stack, "", %progbits

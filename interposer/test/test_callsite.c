@@ -9,6 +9,8 @@
 
 #include "../recorder/record/callsite.h"
 #include "../recorder/record/frame_tree.h"
+#include "../recorder/record/path.h"
+#include "../recorder/record/tally.h"
 
 #include <alloca.h>
 #include <pthread.h>
@@ -233,14 +235,90 @@ static int job(void)
     return check_summary() | fflush(stdout);
 }
 
-static void test_job(void)
+/* As if another thread took out what no cell has, right when a path was found: linked in the place of path_intern. */
+static int is_swept_at_once;
+uint32_t __real_path_intern(struct thread *t, struct path_found *found);
+uint32_t __wrap_path_intern(struct thread *t, struct path_found *found);
+
+uint32_t __wrap_path_intern(struct thread *t, struct path_found *found)
+{
+    uint32_t path = __real_path_intern(t, found);
+    if (is_swept_at_once)
+        frame_tree_sweep();
+    return path;
+}
+
+static int job_of_threads(void)
+{
+    setenv("LAPSCOPE_RECORD", "job", 1);
+    struct walk walk = {.t = bring_up(), .depth = 3, .kind = {0, 2, 4}, .bytes = {0, 32, 0}};
+    for (volatile int turn = 0; turn < 4; turn++) { /* from one place */
+        uint32_t before = walk.path;
+        is_swept_at_once = turn == 0;
+        if (turn == 2) { /* nothing is missed then but a cell */
+            frame_tree_sweep();
+            CHECK(tally_find(walk.t, CALL_MPI_Send, walk.path, 8, SPOOL_TALLY_SUMMARY) != NULL);
+        }
+        go_on(&walk, 0);
+        CHECK(turn == 0 || walk.path == before);
+        CHECK_EQUAL(path_is_there(walk.path), turn > 0);
+    }
+    tear_down();
+    return check_summary() | fflush(stdout);
+}
+
+/* Walks along the ways of these numbers, each another. */
+static void walk_along(struct walk *walk, unsigned from, unsigned to)
+{
+    walk->depth = 4;
+    for (unsigned number = from; number < to; number++) {
+        for (unsigned at = 0, digits = number; at < walk->depth; at++, digits /= KINDS)
+            walk->kind[at] = (unsigned char)(digits % KINDS);
+        go_on(walk, 0);
+    }
+}
+
+/* Calls that are under way when paths go have their sites until they end. */
+static int job_of_nested_calls(void)
+{
+    enum { OUTER = 200, INNER = 40, SITES = CALLSITE_BUCKETS * CALLSITE_WAYS };
+    static struct callsite *site[SITES];
+    static uint32_t path[SITES];
+    unsigned count = 0, changed = 0;
+    setenv("LAPSCOPE_RECORD", "job", 1);
+    struct walk walk = {.t = bring_up()};
+    walk_along(&walk, 0, OUTER);
+    for (int at = 0; at < SITES; at++) {
+        site[count] = walk.t->callsites->bucket[at / CALLSITE_WAYS][at % CALLSITE_WAYS];
+        if (site[count] && site[count]->path) {
+            path[count] = site[count]->path;
+            count++;
+        }
+    }
+    frame_tree_sweep();
+    walk_along(&walk, OUTER, OUTER + INNER);
+    for (unsigned i = 0; i < count; i++)
+        changed += site[i]->path != path[i];
+    CHECK(count > 64 && changed == 0);
+    tear_down();
+    return check_summary() | fflush(stdout);
+}
+
+static void in_a_process(int (*test)(void))
 {
     int status = -1;
     pid_t pid = fork();
     if (!pid)
-        _exit(job());
+        _exit(test());
     waitpid(pid, &status, 0);
     CHECK_EQUAL(status, 0);
+}
+
+static void test_job(void)
+{
+    in_a_process(job);
+    in_a_process(job_of_threads);
+    in_a_process(job_of_nested_calls);
 }
 
 int main(void)

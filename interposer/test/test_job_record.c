@@ -308,6 +308,41 @@ static void test_a_lock_is_left_behind(void)
     meeting_forget(&own);
 }
 
+/* A rank that has no descriptor to look with does not take the lock of one that lives, nor take that for gone. */
+static void test_who_cannot_look_takes_no_lock(void)
+{
+    struct attendance own;
+    struct meeting_keeper keeper;
+    struct rlimit before, none;
+    CHECK_EQUAL(meeting_make(&own, "job", ""), 0);
+    meeting_describe(&own, &keeper);
+    int status = -1, done[2], held[2];
+    char byte = 0;
+    CHECK(pipe(done) == 0 && pipe(held) == 0);
+    pid_t pid = fork();
+    if (!pid) {
+        struct attendance other;
+        byte = (char)(meeting_join(&other, &keeper, "job", "") == 0 && meeting_lock(&other));
+        close(done[1]);
+        _exit(write(held[1], &byte, 1) != 1 || read(done[0], &byte, 1) != 0);
+    }
+    close(done[0]);
+    CHECK(read(held[0], &byte, 1) == 1 && byte);
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    int is_taken = meeting_lock(&own), is_alive = meeting_is_alive(&own, 1);
+    setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(!is_taken && is_alive);
+    close(done[1]);
+    waitpid(pid, &status, 0);
+    CHECK_EQUAL(status, 0);
+    CHECK(meeting_lock(&own) && !meeting_is_alive(&own, 1));
+    close(held[0]);
+    close(held[1]);
+    meeting_forget(&own);
+}
+
 /* --- call paths --------------------------------------------------------------------------------------------------- */
 
 enum { OUTER_FRAMES = 6 };
@@ -502,6 +537,7 @@ int main(void)
     test_ranks_are_put_together();
     test_without_descriptors();
     test_a_lock_is_left_behind();
+    test_who_cannot_look_takes_no_lock();
     test_heavy_sites_have_their_places();
     test_heavy_sites_of_late_ranks();
     test_who_may_read_it();

@@ -7,6 +7,8 @@
 #include "../recorder/record/request_memory.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static char device[1 << 16], host[1 << 16]; /* nobody touches either */
@@ -84,6 +86,25 @@ static void test_what_changes_hands(struct thread *t)
     CHECK_EQUAL(posted(t, device, NULL), SPOOL_MEMORY_HOST);
 }
 
+/* CUDA forbids it calls on threads of its own, on which it calls the program back: nothing is known there, and nothing touched. */
+static void *called_back_by_cuda(void *unused)
+{
+    unsigned before = driver->asked;
+    prctl(PR_SET_NAME, "cuda-EvtHandlr");
+    struct thread *t = bring_up();
+    request_memory_look(t);
+    CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_UNKNOWN);
+    CHECK(accelerator_holds(host));
+    CHECK_EQUAL(driver->asked, before);
+    return unused;
+}
+
+static void test_threads_of_the_driver(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, called_back_by_cuda, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
 int main(int argc, char **argv)
 {
     CHECK_EQUAL(argc, 2);
@@ -93,6 +114,7 @@ int main(int argc, char **argv)
     test_kinds(t);
     test_a_range_is_asked_for_once(t);
     test_what_changes_hands(t);
+    test_threads_of_the_driver();
     tear_down();
     return check_summary();
 }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 . packaging/testing.sh
 needs cargo
 tests/mpis.sh
-for topic in apps inject; do
+for topic in apps inject gpu_time; do
     LAPSCOPE_LIB_DIR=$tree/lib/lapscope LAPSCOPE_BIN=$tree/bin/lapscope cargo test --quiet -p lapscope-tests --test launched -- $topic:: ||
         failed "$topic"
     passed "$topic"

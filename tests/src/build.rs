@@ -71,9 +71,14 @@ fn is_current(binary: &Path, sources: &[PathBuf]) -> bool {
     })
 }
 
-/// The headers that programs share.
+/// The headers that programs share, with others and with lapscope's own programs.
 fn headers() -> Vec<PathBuf> {
     let mut all = rows::files(&paths::apps());
+    all.extend(
+        ["calibrate", "gpu"]
+            .iter()
+            .flat_map(|room| rows::files(&paths::root().join("interposer").join(room))),
+    );
     all.extend(["torture", "hang"].iter().flat_map(|part| rows::files(&paths::apps().join(part))));
     all.retain(|path| path.extension().is_some_and(|end| end == "h"));
     all

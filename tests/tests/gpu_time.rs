@@ -1,26 +1,32 @@
 //! When GPUs work is recorded: on a stand-in for CUDA's driver and CUPTI that keeps time, so that it is known what has to be found.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use serde_json::Value;
 
-use lapscope_tests::answer::{ask, number};
+use lapscope_fixture::documented;
+use lapscope_tests::answer::{ask, number, rows, text};
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
-use lapscope_tests::mpi::Mpi;
-use lapscope_tests::{build, paths};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::{build, paths, trials};
 
 const ROUNDS: u32 = 10;
 const KERNEL_NS: i64 = 20_000_000;
 
-/// `cupti`: the name under which it is found, in a toolkit's place.
-fn run(mpi: &Mpi, form: Form, cupti: &str, more: &[&str], place: &Path) -> Outcome {
+/// The stand-in as a driver; `cupti`: the name under which it is found, in a toolkit's place.
+fn driver(mpi: &Mpi, cupti: &str, place: &Path) -> PathBuf {
     let driver = place.join("libcuda.so.1");
     let extras = place.join("cuda/extras/CUPTI/lib64");
     fs::copy(build::library(mpi, "gpu_clockwork"), &driver).expect("a copy");
     fs::create_dir_all(&extras).expect("a directory");
     fs::hard_link(&driver, extras.join(cupti)).expect("a link");
+    driver
+}
+
+fn run(mpi: &Mpi, form: Form, cupti: &str, more: &[&str], place: &Path) -> Outcome {
+    let driver = driver(mpi, cupti, place);
     let (rounds, ns) = (ROUNDS.to_string(), KERNEL_NS.to_string());
     let job = Job::new(mpi, 2, build::app(mpi, "gpu_work"), form, place)
         .args([&rounds, "1", &ns, "10000"])
@@ -155,5 +161,50 @@ fn what_a_killed_rank_computed_is_on_record() {
         let recorded = place.path().join("run");
         recover(&recorded);
         check_rank(&database(&recorded, 0));
+    }
+}
+
+/// `lapscope doctor --gpu`: its exit code, and of each finding name, state and what it says.
+fn doctor(mpi: &Mpi, place: &Path, settings: &[(&str, &Path)]) -> (i32, Vec<[String; 3]>) {
+    let job = Job::alone(paths::lapscope(), Form::Bare, place)
+        .under(mpi)
+        .args(["doctor", "--gpu", "--format", "json", "--"])
+        .args(mpi.launch_line(2, &[]));
+    let job = mpi.environment.iter().fold(job, |job, (name, value)| job.env(name, *value));
+    let outcome = settings.iter().fold(job, |job, (name, value)| job.env(name, *value)).run();
+    let answer: Value = serde_json::from_str(&outcome.stdout)
+        .unwrap_or_else(|error| panic!("{}: {error}: {outcome:?}", mpi.name));
+    documented::check(&outcome.stdout);
+    let row = |it: &Value| ["name", "status", "says"].map(|key| text(it, key).to_owned());
+    (outcome.code, rows(&answer, "findings").iter().map(row).collect())
+}
+
+/// With a driver, whose CUPTI is found or not, and without.
+#[test]
+fn doctor_compares_what_is_recorded_with_what_is_known() {
+    for mpi in share!(mpi::debian()) {
+        let place = place();
+        let cupti = place.path().join("cuda");
+        driver(mpi, "libcupti.so.12", place.path());
+        let found = [("LD_LIBRARY_PATH", place.path()), ("CUDA_HOME", &cupti)];
+        trials::up_to_three(&format!("doctor --gpu under {}", mpi.name), || {
+            let (code, findings) = doctor(mpi, place.path(), &found);
+            let states: Vec<_> =
+                findings.iter().map(|[name, state, _]| (&**name, &**state)).collect();
+            let fine = [("GPU time", "ok"), ("kernels", "ok"), ("waits beside them", "ok")];
+            assert_eq!((code, &*states), (0, &fine[..]), "{}: {findings:?}", mpi.name);
+            assert_eq!(findings[0][2], "by libcupti.so.12");
+            println!("{}: {findings:?}", mpi.name);
+        });
+        let in_one_line = |settings, code, state: &str, says: &str| {
+            let (found, findings) = doctor(mpi, place.path(), settings);
+            let [[_, its_state, said]] = &findings[..] else {
+                panic!("not one line: {findings:?}")
+            };
+            assert_eq!((found, &**its_state), (code, state), "{findings:?}");
+            assert!(said.contains(says), "{findings:?}");
+        };
+        in_one_line(&found[..1], 3, "missing", "no CUPTI was found");
+        in_one_line(&[], 0, "note", "no GPU of NVIDIA's");
     }
 }

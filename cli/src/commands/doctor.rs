@@ -24,12 +24,19 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     if args.progress {
         return super::progress::run(args);
     }
+    if args.gpu {
+        return super::gpu::compare(args)?.map_or_else(Ok, |findings| answer(findings, args));
+    }
     let program = args.program.as_deref().map(place).transpose()?;
     let findings = doctor::look(program.as_deref());
     let findings = match &program {
         Some(path) => findings.with_context(|| path.display().to_string())?,
         None => findings?,
     };
+    answer(findings, args)
+}
+
+fn answer(findings: Vec<Finding>, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let is_missing = findings.iter().any(|finding| finding.status == Status::Missing);
     format::print(&mut DoctorOutput { findings }, args.format)?;
     Ok(if is_missing { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })

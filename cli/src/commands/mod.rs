@@ -19,6 +19,7 @@ pub mod check;
 pub mod diff;
 pub mod doctor;
 pub mod export;
+mod gpu;
 pub mod hang;
 pub mod help;
 pub mod html;

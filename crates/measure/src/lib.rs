@@ -3,6 +3,7 @@
 pub mod alike;
 pub mod efficiency;
 pub mod gpu_efficiency;
+pub mod gpu_known;
 pub mod injection;
 pub mod left_over;
 pub mod loggps;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 /* CUDA's driver interface: cuda.h. */
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_RANGE_START = 11, CU_RANGE_BYTES = 12, CU_MEMORYTYPE_HOST = 1 };
@@ -133,6 +134,20 @@ static struct accelerator_memory ask_cuda(const void *address)
     return has_range ? (struct accelerator_memory){kind, (uintptr_t)begin, (uintptr_t)begin + bytes} : page_of(kind, address);
 }
 
+/* On a thread of the driver's own, as where cudaLaunchHostFunc calls the program back, CUDA forbids every call of it. It names its
+ * threads "cuda-EvtHandlr", "cuda00001400006". */
+static int may_ask_cuda(void)
+{
+    static __thread int is_known, may;
+    char name[16] = "";
+    if (!is_known) {
+        prctl(PR_GET_NAME, name);
+        may = !begins(name, "cuda");
+        is_known = 1;
+    }
+    return may;
+}
+
 static struct accelerator_memory ask_hip(const void *address)
 {
     struct hip_attributes attributes;
@@ -147,7 +162,7 @@ static struct accelerator_memory ask_hip(const void *address)
 
 static struct accelerator_memory by_cuda(const void *address)
 {
-    return known.cuda ? ask_cuda(address) : page_of(SPOOL_MEMORY_UNKNOWN, address);
+    return known.cuda && may_ask_cuda() ? ask_cuda(address) : page_of(SPOOL_MEMORY_UNKNOWN, address);
 }
 
 struct accelerator_memory accelerator_memory_quietly(const void *address)

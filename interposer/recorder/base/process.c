@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,12 +43,29 @@ static uint64_t read_stat(const char *pid, char *state, int *threads)
 }
 
 /* A zombie writes no more, unless further threads of it live on. */
+static int is_dead(char state, int threads)
+{
+    return (state == 'Z' || state == 'X') && threads <= 1;
+}
+
 uint64_t process_start(const char *pid)
 {
     char state;
     int threads;
     uint64_t start = read_stat(pid, &state, &threads);
-    return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+    return is_dead(state, threads) ? 0 : start;
+}
+
+/* Where its file cannot be read (no descriptor is free, or /proc hides it), what there is of that pid is taken for it. */
+int process_has_gone(long pid, uint64_t start)
+{
+    char text[24], state;
+    int threads;
+    snprintf(text, sizeof text, "%ld", pid);
+    uint64_t now = read_stat(text, &state, &threads);
+    if (!now || !start)
+        return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return now != start || is_dead(state, threads);
 }
 
 int process_has_only_helpers(int helpers)

@@ -9,6 +9,10 @@
  * `pid` is a number, or "self". */
 uint64_t process_start(const char *pid);
 
+/* Whether the process of that pid and start is no more, or dead and only its parent does not know; 0 where that is not known. A start of 0:
+ * nor is when it began. */
+int process_has_gone(long pid, uint64_t start);
+
 /* Whether the main thread has ended by pthread_exit(), and all others but so many as well. */
 int process_has_only_helpers(int helpers);
 

@@ -17,13 +17,6 @@
 
 enum { LOCK_TRIES = 1000 /* a millisecond each */ };
 
-static uint64_t start_of(long pid)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%ld", pid);
-    return process_start(text);
-}
-
 /* Maps the head of what is under own->fd. Returns 0, or an errno value. */
 static int map_head(struct attendance *own)
 {
@@ -115,7 +108,7 @@ int meeting_join(struct attendance *own, const struct meeting_keeper *keeper, co
     *own = (struct attendance){.fd = -1};
     process_boot(boot_id, sizeof boot_id);
     if (strcmp(boot_id, keeper->boot_id) != 0 || process_namespace() != keeper->pid_namespace ||
-        start_of(keeper->pid) != keeper->pid_start || !keeper->pid_start)
+        !keeper->pid_start || process_has_gone(keeper->pid, keeper->pid_start))
         return ESRCH;
     own->fd = open_of(keeper);
     int error = own->fd < 0 ? ESRCH : map_head(own);
@@ -205,7 +198,7 @@ int meeting_is_alive(const struct attendance *own, unsigned seat)
     const struct meeting_seat *other = &own->meeting->seats[seat];
     if (__atomic_load_n(&other->state, __ATOMIC_SEQ_CST) != SEAT_TAKEN)
         return 0;
-    return !has_gone_on(own, seat) && start_of(other->pid) == other->pid_start;
+    return !has_gone_on(own, seat) && !process_has_gone(other->pid, other->pid_start);
 }
 
 int meeting_has_others(const struct attendance *own)
@@ -229,7 +222,7 @@ static int is_left_behind(const struct attendance *own, uint32_t holder)
     if (holder == 0 || holder == own->seat + 1) /* it has just been given back; another thread */
         return 0;
     const struct meeting_seat *seat = holder <= MEETING_SEATS ? &own->meeting->seats[holder - 1] : NULL;
-    return !seat || has_gone_on(own, holder - 1) || start_of(seat->pid) != seat->pid_start;
+    return !seat || has_gone_on(own, holder - 1) || process_has_gone(seat->pid, seat->pid_start);
 }
 
 int meeting_lock(const struct attendance *own)

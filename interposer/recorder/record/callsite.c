@@ -376,22 +376,31 @@ static struct callsite *make_site(struct callsite_cache *cache, unsigned checks)
     return site;
 }
 
-/* Sites whose paths have gone: who calls from there again will have them again. */
+/* Sites whose paths have gone match no call any more: who calls from there again gets path and site anew. They go to the end of their
+ * buckets and are retired later, one by one: of all at once some would soon be others, while their calls are still under way. */
 static void forget_gone_paths(struct callsite_cache *cache)
 {
     cache->paths_gone = paths_gone();
     for (int bucket = 0; bucket < CALLSITE_BUCKETS; bucket++) {
-        struct callsite **ways = cache->bucket[bucket];
-        int kept = 0;
+        struct callsite **ways = cache->bucket[bucket], *gone[CALLSITE_WAYS];
+        int kept = 0, gone_count = 0;
         for (int way = 0; way < CALLSITE_WAYS && ways[way]; way++) {
-            struct callsite *site = ways[way];
-            ways[way] = NULL;
-            if (!site->path || path_is_there(site->path))
-                ways[kept++] = site;
+            if (!ways[way]->path || path_is_there(ways[way]->path))
+                ways[kept++] = ways[way];
             else
-                retire(cache, site);
+                gone[gone_count++] = ways[way];
+        }
+        for (int i = 0; i < gone_count; i++) {
+            gone[i]->caller = (struct caller){0};
+            ways[kept + i] = gone[i];
         }
     }
+}
+
+void callsite_heed_gone_paths(struct callsite_cache *cache)
+{
+    if (UNLIKELY(cache->paths_gone != paths_gone()))
+        forget_gone_paths(cache);
 }
 
 void callsite_cache_take_over(struct callsite_cache *cache)
@@ -507,13 +516,12 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, struct py
         if (python.all && (cache->python_room || (cache->python_room = arena_alloc(sizeof *cache->python_room))))
             mix_with_python(u, cache->python_room);
         path = path_intern(t, &u->path);
-        if (UNLIKELY(cache->paths_gone != paths_gone()))
-            forget_gone_paths(cache);
         u->cacheable &= !u->path.is_cut; /* each such call is counted */
         note_cut(cache, at, path, u->path.is_cut);
     }
     spool_refresh_clock();
     struct callsite *site = u->cacheable ? remember(cache, u, caller, python.all, path, bucket) : NULL;
+    callsite_heed_gone_paths(cache); /* this one's, too, may have gone since it was found */
     site = site ? site : fixed_site(cache, path);
     uncancelled_end(cancel_state);
     errno = saved_errno;

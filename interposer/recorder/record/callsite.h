@@ -99,6 +99,9 @@ struct callsite_cache *callsite_cache_create(void);
 void callsite_cache_take_over(struct callsite_cache *cache);
 struct callsite *callsite_miss(struct thread *t, struct caller caller, struct python_identity python, unsigned bucket);
 
+/* Where paths have gone (path.h), sites of the thread that had them are forgotten. */
+void callsite_heed_gone_paths(struct callsite_cache *cache);
+
 /* Whether a function of ours whose frame holds that address is among the callers: slow. */
 int callsite_passes(uintptr_t frame);
 

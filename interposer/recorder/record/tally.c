@@ -52,8 +52,10 @@ static struct tally_entry *new_entry(struct thread *t, const struct tally_key *k
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason)
 {
     struct tally_key key = {(uint16_t)(call + 1), (uint8_t)size_class_of(bytes), (uint8_t)reason, path};
-    if (t->cells && reason != SPOOL_TALLY_INJECTION)
+    if (t->cells && reason != SPOOL_TALLY_INJECTION) {
+        callsite_heed_gone_paths(t->callsites); /* the path of a new cell comes back with the next call from there */
         return cells_find(t->cells, key);
+    }
     uint64_t hash = intern_hash(&key, sizeof key);
     void **slot = intern_find(&t->tallies, hash, &key, sizeof key);
     if (!slot)

@@ -24,11 +24,9 @@ static int64_t boot_unix_ns(void)
 
 static int has_ended_here(const struct spool_file_header *header)
 {
-    char pid[24];
     if (header->pid_namespace && header->pid_namespace != process_namespace())
         return 0;
-    snprintf(pid, sizeof pid, "%lld", (long long)header->pid);
-    return process_start(pid) != header->pid_start;
+    return process_has_gone((long)header->pid, header->pid_start);
 }
 
 /* The same name with another boot is this host before it was booted, or another host of that name. */

@@ -41,7 +41,7 @@ static int is_spool(const char *name)
 static int goes_on(const char *path)
 {
     struct spool_info info;
-    char error[1024], boot_id[40], pid[24];
+    char error[1024], boot_id[40];
     if (spool_inspect(path, &info, error, sizeof error) != 0)
         return 1; /* it has just been made, or is damaged: not for us to say */
     if (info.end != SPOOL_OPEN)
@@ -49,8 +49,7 @@ static int goes_on(const char *path)
     process_boot(boot_id, sizeof boot_id);
     if (strcmp(boot_id, info.boot_id) != 0 || info.pid_namespace != process_namespace())
         return 1;
-    snprintf(pid, sizeof pid, "%lld", (long long)info.pid);
-    return process_start(pid) == info.pid_start;
+    return !process_has_gone((long)info.pid, info.pid_start);
 }
 
 static int add(struct spools *spools, const char *name)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The trampolines under an MPI that nobody knows: every kind of argument arrives, one warning is printed, and the library
-# exports MPI symbols alone, and dlopen, dlsym, _exit, _Exit, pthread_sigmask, sigprocmask and lapscope_devices.
+# exports MPI symbols alone, and dlopen, dlmopen, dlsym, _exit, _Exit, pthread_sigmask, sigprocmask and lapscope_devices.
 #
 #   run.sh GENERATED COMPILER [EMULATOR...]
 #
@@ -22,9 +22,9 @@ $compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"
 
-others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_|^(dlopen|dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$/ {print $3}')
+others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_|^(dlm?open|dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$/ {print $3}')
 if [ -n "$others" ]; then echo "exported besides MPI calls: $others" >&2; exit 1; fi
-entries=$(nm -D --defined-only "$work/liblapscope.so" | grep -Evc ' (dlopen|dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$')
+entries=$(nm -D --defined-only "$work/liblapscope.so" | grep -Evc ' (dlm?open|dlsym|_exit|_Exit|pthread_sigmask|sigprocmask|lapscope_devices)$')
 symbols=$(grep -c '^SYMBOL' "$generated/functions.inc")
 if [ "$entries" -ne "$symbols" ]; then echo "$entries entries for the $symbols symbols of functions.inc" >&2; exit 1; fi
 
@@ -36,6 +36,17 @@ for kind in integers floats memory variable mangled; do
     fi || { cat "$work/said" >&2; exit 1; }
     lines=$(grep -c 'lapscope: this MPI is not one lapscope knows' "$work/said" || true)
     if [ "$lines" -ne 1 ]; then echo "$kind: one warning expected, said:" >&2; cat "$work/said" >&2; exit 1; fi
+done
+
+# what a program first opens does not take for there what its MPI has not got
+$compiler $flags -shared -o "$work/libuser.so" "$here/user.c" -L"$work" -Wl,--no-as-needed -lmpi "-Wl,-rpath,$work"
+$compiler $flags -o "$work/opener" "$here/opener.c" -ldl
+for way in dlopen dlmopen; do
+    if [ $# -gt 0 ]; then
+        "$@" -E "LD_PRELOAD=$work/liblapscope.so" "$work/opener" $way "$work/libuser.so"
+    else
+        LD_PRELOAD=$work/liblapscope.so "$work/opener" $way "$work/libuser.so"
+    fi || { echo "$way: the library finds functions that its MPI has not got" >&2; exit 1; }
 done
 
 # MPIs that are not here, by what they say of themselves: the recorder of their ABI is looked for. An emulator passes the

@@ -8,7 +8,7 @@ pub(crate) mod ask;
 pub(crate) mod family;
 mod files;
 mod filesystem;
-mod gpu;
+pub mod gpu;
 mod host;
 mod jobs;
 mod libraries;

@@ -1,0 +1,14 @@
+#ifndef LAPSCOPE_CUPTI_OF_TEST_H
+#define LAPSCOPE_CUPTI_OF_TEST_H
+
+#include "../gpu/cupti.h"
+
+/* What the stand-in for CUPTI does and has seen: a symbol of that name, in its library. CUPTI_OF_TEST_REFUSES: the error that it gives. */
+struct cupti_of_test {
+    unsigned enabled;                /* a bit for each kind */
+    int hangs, is_in_flush;          /* as CUPTI where CUDA is held by who waits for us */
+    size_t record_count;             /* of which the next flush gives back */
+    struct cupti_record records[8];
+};
+
+#endif

@@ -1,0 +1,137 @@
+/* The plugin that CUDA loads, with a stand-in for CUPTI: what it hands over, and that it keeps no process from ending. */
+#define _GNU_SOURCE
+#include "check.h"
+#include "cupti_of_test.h"
+
+#include "../preload/devices.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ENDS_WITHIN_S = 30 };
+
+__attribute__((visibility("default"))) struct lapscope_devices lapscope_devices = {.version = LAPSCOPE_DEVICES_VERSION};
+static struct lapscope_device_busy taken[8];
+static size_t taken_count;
+static uint64_t lost;
+
+static void take(const struct lapscope_device_busy *busy, size_t count, uint64_t more_lost)
+{
+    for (size_t i = 0; i < count && taken_count < sizeof taken / sizeof *taken; i++)
+        taken[taken_count++] = busy[i];
+    lost += more_lost;
+}
+
+/* As CUDA does where something is recorded already. Returns the stand-in, or NULL where none was opened. */
+static struct cupti_of_test *start(const char *plugin)
+{
+    void *library = dlopen(plugin, RTLD_NOW);
+    int (*initialize)(void) = library ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
+    lapscope_devices.take = take;
+    CHECK(initialize && initialize() == 1);
+    void *cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
+    return cupti ? dlsym(cupti, "cupti_of_test") : NULL;
+}
+
+static int what_is_handed_over(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK(cupti && lapscope_devices.flush);
+    CHECK_TEXT(lapscope_devices.source, "libcupti.so.12");
+    const unsigned kinds = 1u << CUPTI_OF_MEMCPY | 1u << CUPTI_OF_MEMSET | 1u << CUPTI_OF_CONCURRENT_KERNEL | 1u << CUPTI_OF_PEER_MEMCPY;
+    CHECK_EQUAL(cupti->enabled, kinds);
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20, .kernel_device = 3};
+    cupti->records[1] = (struct cupti_record){.kind = CUPTI_OF_PEER_MEMCPY, .start = 30, .end = 40, .device = 2};
+    cupti->records[2] = (struct cupti_record){.kind = CUPTI_OF_MEMCPY, .copy_kind = CUPTI_COPY_TO_HOST, .start = 50, .end = 60};
+    cupti->records[3] = (struct cupti_record){.kind = CUPTI_OF_MEMSET, .start = 70, .end = 70}; /* shorter than the clock's tick */
+    cupti->records[4] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 80}; /* goes on */
+    __atomic_store_n(&cupti->record_count, 5, __ATOMIC_SEQ_CST);
+    lapscope_devices.flush();
+    CHECK_EQUAL(taken_count, 3);
+    CHECK_EQUAL(lost, 1);
+    CHECK(taken[0].device == 0 && taken[0].work == DEVICE_TO_HOST && taken[0].begin_ns == 50);
+    CHECK(taken[1].device == 2 && taken[1].work == DEVICE_OTHER && taken[1].begin_ns == 30);
+    CHECK(taken[2].device == 3 && taken[2].work == DEVICE_KERNEL && taken[2].end_ns == 20);
+    return check_summary();
+}
+
+/* Where the runtime is in the executable, other libraries of its toolkit say where that is. */
+static int cupti_is_found_beside_a_library(const char *plugin)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/targets/x86_64-linux/lib/libcublas.so.12", getenv("CUDA_HOME"));
+    unsetenv("CUDA_HOME");
+    CHECK(dlopen(path, RTLD_NOW) != NULL);
+    CHECK(start(plugin) != NULL);
+    CHECK_TEXT(lapscope_devices.source, "libcupti.so.12");
+    return check_summary();
+}
+
+static int a_refusal_has_its_number(const char *plugin)
+{
+    setenv("CUPTI_OF_TEST_REFUSES", "35", 1);
+    CHECK(start(plugin) != NULL);
+    CHECK(strstr(lapscope_devices.problem, "error 35"));
+    CHECK(!lapscope_devices.flush);
+    return check_summary();
+}
+
+static void hang_in_flush(struct cupti_of_test *cupti)
+{
+    __atomic_store_n(&cupti->hangs, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&cupti->is_in_flush, __ATOMIC_SEQ_CST))
+        usleep(1000);
+}
+
+/* The child has no thread that flushes, which held a lock when it was made. */
+static int a_forked_child_ends(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    int status = -1;
+    hang_in_flush(cupti);
+    pid_t child = fork();
+    if (!child) {
+        alarm(ENDS_WITHIN_S / 2);
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    CHECK_EQUAL(status, 0);
+    __atomic_store_n(&cupti->hangs, 0, __ATOMIC_SEQ_CST);
+    return check_summary();
+}
+
+/* Exits where CUPTI waits for a lock of whoever exits. */
+static int exit_does_not_wait_for_ever(const char *plugin)
+{
+    hang_in_flush(start(plugin));
+    return check_summary();
+}
+
+/* Each in a process of its own, as CUDA loads a plugin once. */
+static void in_a_process(int (*test)(const char *plugin), const char *plugin)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (!child) {
+        alarm(ENDS_WITHIN_S);
+        exit(test(plugin));
+    }
+    waitpid(child, &status, 0);
+    CHECK_EQUAL(status, 0);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK_EQUAL(argc, 3);
+    setenv("CUDA_HOME", argv[2], 1);
+    in_a_process(what_is_handed_over, argv[1]);
+    in_a_process(cupti_is_found_beside_a_library, argv[1]);
+    in_a_process(a_refusal_has_its_number, argv[1]);
+    in_a_process(a_forked_child_ends, argv[1]);
+    in_a_process(exit_does_not_wait_for_ever, argv[1]);
+    return check_summary();
+}

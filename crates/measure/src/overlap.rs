@@ -42,6 +42,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
+use lapscope_trace::sums::combine::LaidToGpu;
 use lapscope_trace::{Clocks, Matching, Trace};
 
 /// Parts into which the run is cut over time.
@@ -62,6 +63,8 @@ pub struct Overlap {
     /// Of some rank it is recorded when its GPUs worked.
     #[serde(skip)]
     pub has_device_time: bool,
+    #[serde(skip)]
+    pub laid_to_gpus: Vec<LaidToGpu>,
     #[serde(skip)]
     pub gpus: GpuUse,
     #[serde(skip)]
@@ -226,7 +229,10 @@ impl Overlap {
             problems: Vec::new(),
             reference: ReferenceNotes { description: reference.describe(), notes: Vec::new() },
             notes,
-            has_device_time: trace.ranks.iter().any(|rank| rank.info().has_device_time()),
+            has_device_time: measured
+                .places()
+                .any(|place| trace.ranks[place].info().has_device_time()),
+            laid_to_gpus: measured.laid_to_gpus(trace),
             gpus: measured.gpus(),
             gpu_moves: measured.gpu_moves(),
             clocks: trace.clocks.clone(),

@@ -6,13 +6,14 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::cells::LoopSums;
-use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
+use super::cells::{Blame, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::gpu_moves::GpuMoves;
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use crate::gpu_efficiency::GpuUse;
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::places::SiteId;
+use lapscope_trace::sums::combine::{GpuCalls, LaidToGpu};
 use lapscope_trace::{Locality, Trace};
 
 /// Requests, or blocking calls, of one place: the site, the kind, and whether they are requests.
@@ -68,6 +69,8 @@ pub struct Measured {
     pub(super) loops: BTreeMap<(u32, SiteId), LoopSums>,
     /// Who waited for whom.
     pub(super) pairs: FxHashMap<(u32, u32), Blame>,
+    /// For how long GPUs computed during calls: by rank, and site of the call or the post.
+    beside_gpus: BTreeMap<(u32, SiteId, GpuCalls), i64>,
 }
 
 impl Measured {
@@ -126,11 +129,24 @@ impl Measured {
         }
         measured.ranks.insert(place, whole);
         measured.loops = found.loops.iter().map(|(&site, &it)| ((place, site), it)).collect();
-        for (&(cell, by), time) in &found.completed_in {
+        for (&(cell, by), exposed) in &found.completed_in {
             let by = rank.operations[by as usize].site;
             if let Some(site) = measured.sites.get_mut(&site_of(cell)) {
-                *site.completed_in.entry(by).or_default() += time;
+                *site.completed_in.entry(by).or_default() += exposed.total();
             }
+            let OverlapCellKey { site, size_class, .. } = found.cells[cell as usize].0;
+            let calls = GpuCalls::Completing { size_class, site: by };
+            measured.add_beside_gpu(place, site, calls, exposed.beside_gpu);
+        }
+        for (key, cell) in &found.cells {
+            let own = cell.requests.post_beside_gpu + cell.blocking.exposed.beside_gpu;
+            let calls = GpuCalls::Own { size_class: key.size_class };
+            // files are no communication, and nothing of them is exposed
+            let own = if key.kind == Kind::Io { 0 } else { own };
+            measured.add_beside_gpu(place, key.site, calls, own);
+        }
+        for (&site, &ns) in &found.polled_beside_gpu {
+            measured.add_beside_gpu(place, site, GpuCalls::Tests, ns);
         }
         for (key, blame) in &found.culprits {
             *measured.pairs.entry((place, key.rank)).or_default() += *blame;
@@ -141,6 +157,21 @@ impl Measured {
             }
         }
         measured
+    }
+
+    fn add_beside_gpu(&mut self, place: u32, site: SiteId, calls: GpuCalls, ns: i64) {
+        if ns > 0 {
+            *self.beside_gpus.entry((place, site, calls)).or_default() += ns;
+        }
+    }
+
+    /// For how long GPUs computed during calls of these ranks.
+    pub fn laid_to_gpus(&self, trace: &Trace) -> Vec<LaidToGpu> {
+        let laid = |(&(place, site, calls), &ns): (&(u32, SiteId, GpuCalls), &i64)| {
+            let info = trace.ranks[place as usize].info();
+            LaidToGpu { rank: info.rank, life: info.life, site, calls, ns: Nanos(ns) }
+        };
+        self.beside_gpus.iter().map(laid).collect()
     }
 
     /// Adds what was found of other ranks.
@@ -168,6 +199,7 @@ impl Measured {
             *self.localities.entry(*key).or_default() += more;
         }
         self.loops.extend(other.loops);
+        self.beside_gpus.extend(other.beside_gpus);
         for (pair, blame) in other.pairs {
             *self.pairs.entry(pair).or_default() += blame;
         }

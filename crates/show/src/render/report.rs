@@ -200,7 +200,7 @@ pub(crate) fn split(totals: &Totals) -> [(MpiTimePart, Nanos); 9] {
     [
         (part("completing requests", complete, "exposed_ns"), totals.exposed_ns),
         (
-            other("the same beside a GPU", "beside a GPU", "overlapped_with_gpu_ns"),
+            other("MPI beside a GPU", "beside a GPU", "overlapped_with_gpu_ns"),
             totals.overlapped_with_gpu_ns,
         ),
         (

@@ -4,7 +4,6 @@
 
 mod cells;
 pub mod exposure;
-pub mod gpu_moves;
 pub mod groups;
 mod later;
 pub mod loops;
@@ -22,7 +21,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use self::cells::Slices;
-use self::gpu_moves::GpuMoves;
 use self::groups::{
     KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
 };
@@ -67,8 +65,6 @@ pub struct Overlap {
     pub laid_to_gpus: Vec<LaidToGpu>,
     #[serde(skip)]
     pub gpus: GpuUse,
-    #[serde(skip)]
-    pub gpu_moves: GpuMoves,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -234,7 +230,6 @@ impl Overlap {
                 .any(|place| trace.ranks[place].info().has_device_time()),
             laid_to_gpus: measured.laid_to_gpus(trace),
             gpus: measured.gpus(),
-            gpu_moves: measured.gpu_moves(),
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use lapscope_data::model::{Category, Ended, Kind, Nanos, Rank};
+use lapscope_data::model::{Category, Ended, Full, Kind, Nanos, Rank};
 use lapscope_trace::sums::cell::CallCell;
 use lapscope_trace::sums::combine::{Entry, RankSums, RunSums};
 
@@ -51,6 +51,9 @@ pub struct RankRow {
     pub lost_records: u64,
     pub unknown_requests: u64,
     pub summarized: bool,
+    /// It is of the record of a job, which knows no more of its end than that there was no MPI_Finalize.
+    #[serde(skip)]
+    pub is_of_job_record: bool,
     /// Bytes of point-to-point messages, blocking ones among them.
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -124,6 +127,7 @@ fn rank_row(
         lost_records: info.lost_records,
         unknown_requests: info.unknown_requests,
         summarized: info.summarized.is_some(),
+        is_of_job_record: info.summarized == Some(Full::JobRecord),
         sent_bytes,
         received_bytes,
         totals,

@@ -27,9 +27,7 @@ use lapscope_measure::reference::ReferenceSource;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
 use lapscope_measure::steps::{RegionRow, Steps};
 use lapscope_measure::thresholds::Thresholds;
-use lapscope_measure::totals::{
-    min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals,
-};
+use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
@@ -254,7 +252,7 @@ impl Report {
             problems,
             summary: Summary::new(&totals, &detail.overlap, &detail.advice, run),
             gpu_efficiency: GpuEfficiency::new(&detail.overlap.gpus),
-            insights: find_insights(run, &totals, &ranks, detail.overlap.gpu_moves),
+            insights: find_insights(run, &totals, &ranks),
             totals,
             spread,
             efficiency,

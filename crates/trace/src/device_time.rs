@@ -73,7 +73,7 @@ impl BusySpan {
 }
 
 /// A row of `device_busy`: which GPU, at what work, and when.
-pub(super) type DeviceRow = (u32, DeviceWork, BusySpan);
+pub type DeviceRow = (u32, DeviceWork, BusySpan);
 
 /// Disjoint, in order, from spans that may lie beside each other. They are cut where one of them begins or ends, as work may be
 /// dense in one and rare in another; of what several have at the same time the busiest counts.
@@ -140,7 +140,7 @@ pub struct DeviceTime {
 
 impl DeviceTime {
     /// From rows in any order.
-    pub(super) fn new(mut rows: Vec<DeviceRow>) -> DeviceTime {
+    pub fn new(mut rows: Vec<DeviceRow>) -> DeviceTime {
         rows.sort_by_key(|&(device, work, _)| (device, work));
         let lane = |rows: &[DeviceRow]| DeviceLane {
             device: rows[0].0,
@@ -223,9 +223,15 @@ mod tests {
         let kernels = |begin, end, busy| (0, DeviceWork::Kernel, span(begin, end, busy));
         let time = DeviceTime::new(vec![kernels(0, 1_000, 10), kernels(900, 2_000, 1_100)]);
         assert_eq!((time.computed_within(0, 500), time.computed_within(500, 900)), (5, 4));
-        assert_eq!((time.computed_within(900, 2_000), time.computed_within(0, 2_000)), (1_100, 1_109));
+        assert_eq!(
+            (time.computed_within(900, 2_000), time.computed_within(0, 2_000)),
+            (1_100, 1_109)
+        );
         let within = DeviceTime::new(vec![kernels(0, 1_000, 500), kernels(400, 500, 100)]);
-        assert_eq!((within.computed_within(400, 500), within.computed_within(0, 1_000)), (100, 550));
+        assert_eq!(
+            (within.computed_within(400, 500), within.computed_within(0, 1_000)),
+            (100, 550)
+        );
     }
 
     #[test]

@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::exposure::Exposure;
-use super::gpu_moves::GpuMoves;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
@@ -125,7 +124,6 @@ pub(super) struct RankOverlaps {
     pub polled_beside_gpu: BTreeMap<SiteId, i64>,
     /// Loops of tests that waited, with what lies between their tests.
     pub waiting_loops: i64,
-    pub gpu_moves: GpuMoves,
     /// By the site of the tests.
     pub loops: BTreeMap<SiteId, LoopSums>,
 }

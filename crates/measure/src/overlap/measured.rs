@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::LoopSums;
 use super::cells::{Blame, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
-use super::gpu_moves::GpuMoves;
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use crate::gpu_efficiency::GpuUse;
@@ -48,7 +47,6 @@ pub(super) struct RankSums {
     /// What it computed is not known: several threads call MPI, or something is not on record.
     pub has_gaps: bool,
     pub gpus: GpuUse,
-    pub gpu_moves: GpuMoves,
 }
 
 /// Sums of a run or of some of its ranks, not yet put together for reading. Ranks are places in
@@ -105,7 +103,6 @@ impl Measured {
             waiting_loops,
             has_gaps,
             gpus,
-            gpu_moves: found.gpu_moves,
             ..RankSums::default()
         };
         let site_of = |cell: u32| {
@@ -210,13 +207,6 @@ impl Measured {
     pub(super) fn gpus(&self) -> GpuUse {
         let mut all = GpuUse::default();
         self.ranks.values().for_each(|rank| all.merge(&rank.gpus));
-        all
-    }
-
-    /// What waits of these ranks could have beside them on GPUs.
-    pub(super) fn gpu_moves(&self) -> GpuMoves {
-        let mut all = GpuMoves::default();
-        self.ranks.values().for_each(|rank| all += rank.gpu_moves);
         all
     }
 

@@ -26,7 +26,7 @@ pub struct Sums {
     pub rest: i64,
     /// What may be lost of all other requests: how long their transfers take is not known.
     pub unmeasured_lost: i64,
-    /// In the posting calls, but for what a GPU of the rank computed in meanwhile.
+    /// In the posting calls, and of that while a GPU of the rank computed.
     pub post: i64,
     pub post_beside_gpu: i64,
     /// Shares of the completing calls.
@@ -233,7 +233,7 @@ impl From<&Sums> for OverlapNumbers {
             exposed_no_local_progress_high_ns: Nanos(sums.no_local_progress_high),
             exposed_transfer_ns: Nanos(sums.exposed.transfer),
             exposed_no_processor_ns: Nanos(sums.exposed.no_processor),
-            overlapped_with_gpu_ns: Nanos(sums.exposed.beside_gpu + sums.post_beside_gpu),
+            overlapped_with_gpu_ns: Nanos(sums.exposed.beside_gpu),
             cause: sums.exposed.cause(),
         }
     }

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use super::cells::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::exposure::{Exposure, ExposureBounds};
-use super::gpu_moves::GpuMoves;
 use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, OtherSide, Sides};
@@ -239,10 +238,6 @@ impl<'a, W: Witness> Walk<'a, W> {
         let (waited, blamed) = self.lay(group);
         let Waited { exposed, bounds, .. } = waited;
         if !self.is_beside_others(call.begin, end) {
-            let rank = &self.trace.ranks[self.rank];
-            let posts = members.iter().map(|&index| endpoints[index as usize].begin);
-            let first = posts.min().unwrap_or(call.begin);
-            self.found.gpu_moves += GpuMoves::of_wait(rank, first, end, exposed.total());
             self.blame(blamed, &exposed);
             self.witness.call(&waited);
         }
@@ -388,7 +383,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         Sums {
             requests: 1,
             bytes: half.bytes().0,
-            post: end - begin - beside,
+            post: end - begin,
             post_beside_gpu: beside,
             ..Sums::default()
         }

@@ -342,16 +342,6 @@ fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
             count(*unsuccessful_tests),
             mean.time(*unsuccessful_test_ns)
         ),
-        Insight::KernelsNextToWaits { behind_ns, before_ns } if behind_ns >= before_ns => format!(
-            "Ranks wait with idle GPUs and then start kernels: at most {} of these waits could pass beside them. Wait after the \
-             kernel, where that does not need the message.",
-            mean.time(*behind_ns)
-        ),
-        Insight::KernelsNextToWaits { before_ns, .. } => format!(
-            "Ranks run kernels, then post messages and wait for them with idle GPUs: at most {} of these waits could pass \
-             beside the kernels. Start the exchange before the kernel, where that does not make what is sent.",
-            mean.time(*before_ns)
-        ),
         Insight::LittleMpi { mpi_share } => format!(
             "Only {} of the run time is in MPI: overlap cannot make this run much faster.",
             percent(*mpi_share)

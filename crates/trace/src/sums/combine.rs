@@ -105,7 +105,9 @@ impl RunSums {
     /// Takes at most so much out of an entry, or a wait; of another size than is meant nothing.
     fn lay_to_gpu(&mut self, calls: GpuCalls, place: usize, most: Nanos) -> Nanos {
         match calls {
-            GpuCalls::Own { size_class } if self.entries[place].size_class != size_class => Nanos(0),
+            GpuCalls::Own { size_class } if self.entries[place].size_class != size_class => {
+                Nanos(0)
+            }
             GpuCalls::Own { .. } | GpuCalls::Tests => self.entries[place].cell.lay_to_gpu(most),
             GpuCalls::Completing { size_class, .. } => {
                 let (post, wait, waited) = &mut self.waits[place];

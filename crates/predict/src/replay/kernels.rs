@@ -5,7 +5,7 @@ use lapscope_trace::{BusySpan, DeviceTime, DeviceWork, RankTrace};
 
 /// The last moment of a rank before something that a replay gives another time.
 #[derive(Debug, Clone, Copy)]
-enum Anchor {
+enum Since {
     Start,
     /// Of a call or a post, by its place.
     CallBegin(usize),
@@ -13,20 +13,20 @@ enum Anchor {
     PostEnd(usize),
 }
 
-impl Anchor {
+impl Since {
     fn moment(self, rank: &RankTrace) -> i64 {
         match self {
-            Anchor::Start => rank.init_end,
-            Anchor::CallBegin(at) => rank.calls[at].begin,
-            Anchor::CallEnd(at) => rank.calls[at].begin + rank.calls[at].duration,
-            Anchor::PostEnd(at) => rank.endpoints[at].begin + rank.endpoints[at].post.or_zero(),
+            Since::Start => rank.init_end,
+            Since::CallBegin(at) => rank.calls[at].begin,
+            Since::CallEnd(at) => rank.calls[at].begin + rank.calls[at].duration,
+            Since::PostEnd(at) => rank.endpoints[at].begin + rank.endpoints[at].post.or_zero(),
         }
     }
 }
 
 /// What the GPUs of a rank did, by what came before it: intervals since then.
 #[derive(Debug, Clone)]
-pub struct AnchoredWork(Vec<(u32, DeviceWork, Anchor, BusySpan)>);
+pub struct AnchoredWork(Vec<(u32, DeviceWork, Since, BusySpan)>);
 
 impl AnchoredWork {
     /// As it was recorded.
@@ -34,19 +34,19 @@ impl AnchoredWork {
         if rank.devices.lanes.is_empty() {
             return AnchoredWork(Vec::new());
         }
-        let of_call = |at| [Anchor::CallBegin(at), Anchor::CallEnd(at)];
+        let of_call = |at| [Since::CallBegin(at), Since::CallEnd(at)];
         let calls = (0..rank.calls.len()).flat_map(of_call);
         let is_post =
             |&at: &usize| rank.operations[rank.endpoints[at].operation as usize].is_request;
-        let posts = (0..rank.endpoints.len()).filter(is_post).map(Anchor::PostEnd);
-        let with_moment = |anchor: Anchor| (anchor.moment(rank), anchor);
-        let mut anchors: Vec<(i64, Anchor)> = calls.chain(posts).map(with_moment).collect();
+        let posts = (0..rank.endpoints.len()).filter(is_post).map(Since::PostEnd);
+        let with_moment = |anchor: Since| (anchor.moment(rank), anchor);
+        let mut anchors: Vec<(i64, Since)> = calls.chain(posts).map(with_moment).collect();
         anchors.sort_by_key(|&(moment, _)| moment);
         let anchored = |span: &BusySpan| {
             let before = anchors.partition_point(|&(moment, _)| moment <= span.begin);
             let (moment, anchor) = match before.checked_sub(1) {
                 Some(last) => anchors[last],
-                None => with_moment(Anchor::Start),
+                None => with_moment(Since::Start),
             };
             let (begin, end) = (span.begin - moment, span.end - moment);
             (anchor, BusySpan { begin, end, busy: span.busy })
@@ -60,7 +60,7 @@ impl AnchoredWork {
 
     /// As it would be in a rank whose calls have the times of a replay.
     pub fn of_replayed(&self, rank: &RankTrace) -> DeviceTime {
-        let moved = |&(device, work, anchor, span): &(u32, DeviceWork, Anchor, BusySpan)| {
+        let moved = |&(device, work, anchor, span): &(u32, DeviceWork, Since, BusySpan)| {
             let since = anchor.moment(rank);
             let (begin, end) = (since + span.begin, since + span.end);
             (device, work, BusySpan { begin, end, busy: span.busy })

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::advice;
 use crate::fixture::{answer, json};
 use crate::html::page;
+use crate::overlap;
 use crate::whatif::ping_pong;
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::edit_rank;
@@ -211,17 +212,24 @@ fn waits_next_to_kernels_are_advised_to_be_beside_them() {
     }
 }
 
-/// Kernels run beside all of the wait of rank 0 but its last microsecond: no more than that and the post of 1 us can be lost.
+/// Of the receives that are worked out in [`overlap`] two waits have kernels beside all of them: the requests that these complete lose
+/// no more than their posts take, and what one spent in posting the other.
 #[test]
 fn kernels_beside_a_wait_are_computation_of_its_requests() {
-    let run = kernels_next_to_waits();
-    edit_rank(run.path(), 0, |file| {
-        file.change("UPDATE device_busy SET begin_ns = 61000, end_ns = 249000, busy_ns = 188000");
-    });
-    let overlap = json(run.path(), &["overlap", "."]);
-    let mut sites = overlap["sites"].as_array().unwrap().iter();
-    let send = sites.find(|it| it["call"] == "MPI_Isend").unwrap();
-    assert_eq!((ns(send, "exposed_ns"), ns(send, "unmeasured_lost_high_ns")), (1_000, 2_000));
+    let run = overlap::run();
+    add_kernels(run.path(), 1, &[(10_250, 10_351), (30_101, 30_162)]);
+    let found = json(run.path(), &["overlap", "."]);
+    let mut kinds = found["kinds"].as_array().unwrap().iter();
+    let receives = kinds.find(|row| row["kind"] == "recv").unwrap();
+    let numbers = |keys: [&str; 4]| keys.map(|key| ns(receives, key));
+    assert_eq!(
+        numbers(["reference_ns", "possible_ns", "achieved_low_ns", "achieved_high_ns"]),
+        [400_000, 300_000, 298_000, 298_000]
+    );
+    assert_eq!(
+        numbers(["lost_high_ns", "lost_no_progress_ns", "exposed_ns", "overlapped_with_gpu_ns"]),
+        [1_500, 0, 99_500, 160_000]
+    );
 }
 
 /// Rank 1 receives from 1,505 to 1,715 us.

@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
+use crate::advice;
 use crate::fixture::{answer, json};
 use crate::html::page;
+use crate::overlap;
+use crate::whatif::ping_pong;
+use lapscope_fixture::calls::Calls;
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::run as small_run;
 use serde_json::Value;
@@ -97,4 +101,148 @@ fn requests_have_the_memory_of_their_data() {
         });
     }
     assert_eq!(listed(), [Value::Null, Value::Null, Value::Null]);
+}
+
+/// Of ranks with CUPTI: when kernels ran, microseconds.
+fn add_kernels(run: &Path, rank: i64, kernels: &[(i64, i64)]) {
+    edit_rank(run, rank, |file| {
+        file.change(&format!(
+            "INSERT INTO option VALUES ({rank}, 'accelerator', 'libcuda', 'recorded');
+             INSERT INTO device_recorder VALUES ({rank}, 'libcupti.so.12', NULL, 1000, 0)"
+        ));
+        for &(begin, end) in kernels {
+            let (begin, end) = (1_000 * begin, 1_000 * end);
+            file.change(&format!(
+                "INSERT INTO device_busy VALUES ({rank}, 0, 'kernel', {begin}, {end}, {end} - {begin})"
+            ));
+        }
+    });
+}
+
+fn ns(object: &Value, key: &str) -> i64 {
+    object[key].as_i64().unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+/// Of the MPI_Waitall that lasts until 30,001 kernels take 5,001 ns, shared out to its three requests, and of the MPI_Send 1,000.
+#[test]
+fn what_is_beside_kernels_is_exposed_nowhere() {
+    let (plain, with) = (small_run(), small_run());
+    add_kernels(with.path(), 0, &[(25, 32), (44, 46)]);
+    let [without, report] = [&plain, &with].map(|run| json(run.path(), &["report", "."]));
+    let (before, totals) = (&without["totals"], &report["totals"]);
+    for key in ["mpi_ns", "posting_ns", "collective_ns", "unsuccessful_test_ns", "other_ns"] {
+        assert_eq!(before[key], totals[key], "{key}");
+    }
+    let less = |key| ns(before, key) - ns(totals, key);
+    assert_eq!((less("exposed_ns"), less("blocking_ns")), (5_001, 1_000));
+    assert_eq!(ns(totals, "overlapped_with_gpu_ns"), 6_001);
+    let summary = |key| ns(&without["summary"], key) - ns(&report["summary"], key);
+    assert_eq!((summary("exposed_ns"), summary("blocked_ns")), (6_001, 1_000));
+
+    let sum = |report: &Value, list: &str, call: &str, key: &str| -> i64 {
+        let rows = report[list].as_array().unwrap().iter();
+        rows.filter(|row| call.is_empty() || row["call"] == call).map(|row| ns(row, key)).sum()
+    };
+    for (list, call, key, taken) in [
+        ("sites", "MPI_Isend", "exposed_ns", 3_334),
+        ("sites", "MPI_Irecv", "exposed_ns", 1_667),
+        ("sites", "MPI_Send", "time_ns", 1_000),
+        ("completing_sites", "MPI_Waitall", "time_ns", 5_001),
+        ("size_classes", "", "exposed_ns", 5_001),
+        ("size_classes", "", "time_ns", 6_001),
+    ] {
+        let [before, now] = [&without, &report].map(|report| sum(report, list, call, key));
+        assert_eq!(before - now, taken, "{list} {call} {key}");
+    }
+    let completed_in = |report: &Value| {
+        let sites = report["sites"].as_array().unwrap().iter();
+        let mut of_sends = sites.filter(|site| site["call"] == "MPI_Isend");
+        ns(&of_sends.next().unwrap()["completed_in"], "exposed_ns")
+    };
+    assert_eq!(completed_in(&without) - completed_in(&report), 3_334);
+    // so say the sites alone
+    let sites = json(with.path(), &["sites", "."]);
+    for (call, key) in [("MPI_Isend", "exposed_ns"), ("MPI_Send", "time_ns")] {
+        assert_eq!(sum(&sites, "sites", call, key), sum(&report, "sites", call, key), "{call}");
+    }
+    let text = words(&answer(with.path(), &["report", "."]));
+    assert!(text.contains(", most of it in collectives (6.7 %)"), "{text}");
+
+    let of_other = json(with.path(), &["report", ".", "--ranks", "1"]);
+    assert_eq!(of_other["summary"]["overlapped_with_gpu_ns"], Value::Null);
+}
+
+/// Both wait from 61 to 250 for transfers that nothing is computed beside. Behind that rank 0 runs kernels for 60 us; rank 1 has
+/// run them for 40 us, before it posts.
+fn kernels_next_to_waits() -> TempDir {
+    let mut ranks = Calls::pair();
+    let send = ranks[0].send(1, 1 << 20, 60);
+    ranks[0].wait(3, 61, 250, &[send]);
+    let receive = ranks[1].receive(5, 1 << 20, 60);
+    ranks[1].wait(6, 61, 250, &[receive]);
+    let run = advice::run([&ranks[0], &ranks[1]]);
+    add_kernels(run.path(), 0, &[(260, 320)]);
+    add_kernels(run.path(), 1, &[(15, 55)]);
+    run
+}
+
+#[test]
+fn waits_next_to_kernels_are_advised_to_be_beside_them() {
+    let run = kernels_next_to_waits();
+    let report = json(run.path(), &["report", "."]);
+    let behind = advice::find(&report, "wait_after_kernels");
+    assert_eq!(
+        (ns(behind, "time_ns"), &behind["waiting_ranks"]),
+        (60_000, &serde_json::json!([0]))
+    );
+    let before = advice::find(&report, "start_before_kernels");
+    assert_eq!(
+        (ns(before, "time_ns"), &before["waiting_ranks"]),
+        (40_000, &serde_json::json!([1]))
+    );
+    assert_eq!(before["change"][1]["call"], "MPI_Irecv");
+    let all: i64 = report["advice"].as_array().unwrap().iter().map(|it| ns(it, "time_ns")).sum();
+    assert_eq!(all, 2 * 189_000, "no time is promised twice: {}", report["advice"]);
+    let text = words(&answer(run.path(), &["report", "."]));
+    for said in [
+        "Wait in MPI_Waitall app+0x300 after the kernels that are started",
+        "Start the exchange, MPI_Irecv app+0x500, before the kernels",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+/// Of the receives that are worked out in [`overlap`] two waits have kernels beside all of them: the requests that these complete lose
+/// no more than their posts take, and what one spent in posting the other.
+#[test]
+fn kernels_beside_a_wait_are_computation_of_its_requests() {
+    let run = overlap::run();
+    add_kernels(run.path(), 1, &[(10_250, 10_351), (30_101, 30_162)]);
+    let found = json(run.path(), &["overlap", "."]);
+    let mut kinds = found["kinds"].as_array().unwrap().iter();
+    let receives = kinds.find(|row| row["kind"] == "recv").unwrap();
+    let numbers = |keys: [&str; 4]| keys.map(|key| ns(receives, key));
+    assert_eq!(
+        numbers(["reference_ns", "possible_ns", "achieved_low_ns", "achieved_high_ns"]),
+        [400_000, 300_000, 298_000, 298_000]
+    );
+    assert_eq!(
+        numbers(["lost_high_ns", "lost_no_progress_ns", "exposed_ns", "overlapped_with_gpu_ns"]),
+        [1_500, 0, 99_500, 160_000]
+    );
+}
+
+/// Rank 1 receives from 1,505 to 1,715 us.
+#[test]
+fn a_replay_has_kernels_beside_the_same_calls() {
+    let (run, _) = ping_pong();
+    let exposed = || {
+        let answer = json(run.path(), &["whatif", "."]);
+        ["recorded", "identity"].map(|of| ns(&answer[of], "exposed_ns"))
+    };
+    let without = exposed();
+    add_kernels(run.path(), 1, &[(1_600, 1_700)]);
+    let with = exposed();
+    assert_eq!(without[0] - with[0], 100_000);
+    assert!((without[1] - with[1] - 100_000).abs() < 1_000, "{without:?} {with:?}");
 }

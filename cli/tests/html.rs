@@ -219,14 +219,21 @@ fn dead(directory: &Path) {
     rank.write(directory, |_| ());
 }
 
+/// Its records end before it does: that it was killed is known all the same.
+fn killed_in_sums(directory: &Path) {
+    let rank = Rank { world_size: 1, ended: "killed", summarized: 1, ..Rank::new(0) };
+    rank.write(directory, |_| ());
+}
+
 type Make = fn(&Path);
 
 /// Runs of which something is missing, and what their pages say of it.
-const LACKING: [(&str, Make, &[&str]); 5] = [
+const LACKING: [(&str, Make, &[&str]); 6] = [
     ("unmatched", unmatched, &["no data of 1 of 2 ranks", "Nothing shows from which size on"]),
     ("one-rank", one_rank, &["One rank was recorded", "No MPI communication was recorded"]),
     ("killed", killed, &["rank 1", "No source line is known"]),
     ("only-sums", only_sums, &["Only sums were recorded", "no MPI call was recorded in detail"]),
+    ("killed-in-sums", killed_in_sums, &["<td>killed</td>"]),
     ("dead", dead, &["nothing recorded behind MPI_Init", "No MPI communication was recorded"]),
 ];
 

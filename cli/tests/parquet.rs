@@ -140,7 +140,7 @@ fn sums_are_those_of_overlap() {
             assert_eq!(Some(sum(&requests, key)), value.as_i64(), "{key}");
             true
         });
-        assert_eq!(compared.count(), 18);
+        assert_eq!(compared.count(), 19);
         by_site(&overlap["sites"], &requests, &table(&tables, "sites"));
         assert_eq!(
             Some(table(&tables, "messages").len() as u64),
@@ -157,7 +157,7 @@ fn sums_are_those_of_overlap() {
 /// Whether a value of an object of `lapscope overlap` is a sum of columns.
 fn is_summed(key: &str) -> bool {
     let is_bound = key.starts_with("exposed_no_local_progress_");
-    let others = ["run_ns", "unattributed_ns", "unmeasured_lost_high_ns", "overlapped_with_gpu_ns"];
+    let others = ["run_ns", "unattributed_ns", "unmeasured_lost_high_ns"];
     key.ends_with("_ns")
         && !others.contains(&key)
         && (!is_bound || key == "exposed_no_local_progress_ns")

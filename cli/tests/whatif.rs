@@ -79,7 +79,7 @@ const SHOWN: i64 = 5;
 const ELSEWHERE: i64 = 300_000;
 
 /// Those, then ping-pong of three sizes with 100 us of computation before each send, whose receiver is there before.
-fn ping_pong() -> (tempfile::TempDir, i64) {
+pub fn ping_pong() -> (tempfile::TempDir, i64) {
     let directory = tempfile::tempdir().unwrap();
     let mut ranks = [Rows::default(), Rows::default()];
     for shown in 0..SHOWN {

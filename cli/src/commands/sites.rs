@@ -52,13 +52,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
     open.stretch = args.stretch.wanted();
-    let (mut sums, stretch) = match open.stretch {
-        None => (open.sum(Grouping::CallPath)?, None),
-        Some(_) => {
-            let (view, sums) = View::open(&mut open, Grouping::CallPath, true)?;
-            (sums.unwrap_or_default(), view.stretch)
-        }
-    };
+    let (mut sums, stretch) = sum(&mut open)?;
     let mut problems = open.problems(&[]);
     problems.extend(no_moments(&sums.untold));
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
@@ -82,6 +76,20 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     };
     format::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Single calls are looked at only where sums of a file do not tell all.
+fn sum(open: &mut OpenRun) -> Result<(RunSums, Option<NamedStretch>)> {
+    if open.stretch.is_none() {
+        let sums = open.sum(Grouping::CallPath)?;
+        if !sums.ranks.iter().any(|rank| rank.info.has_device_time()) {
+            return Ok((sums, None));
+        }
+    }
+    let (mut view, sums) = View::open(open, Grouping::CallPath, true)?;
+    let mut sums = sums.unwrap_or_default();
+    view.lay_to_gpus(&mut sums)?;
+    Ok((sums, view.stretch))
 }
 
 impl Document for SitesOutput<'_> {

@@ -167,6 +167,10 @@ pub enum Cure {
     /// Post sends when their data are ready, which is earlier ([SA06]).
     PostEarlier,
     MakeNonblocking,
+    /// Wait behind kernels that are started right after the wait, where these do not need its data.
+    WaitAfterKernels,
+    /// Post before kernels that run right before the post, where these do not make its data.
+    StartBeforeKernels,
     /// One-sided calls wait until their target enters MPI, or receives until the sender of a copy does: tests there, or asynchronous
     /// progress.
     ProgressTarget,
@@ -185,6 +189,11 @@ pub enum Cure {
 }
 
 impl Cure {
+    /// Whether it holds only where kernels and messages do not need each other, which no record tells.
+    pub fn is_for_independent_kernels(self) -> bool {
+        matches!(self, Cure::WaitAfterKernels | Cure::StartBeforeKernels)
+    }
+
     /// Whether there is something to do.
     pub fn helps(self) -> bool {
         use Cure::{ExpensivePosts, NothingToHideBehind, PartnerLate, SlowTransfer};

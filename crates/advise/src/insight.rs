@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use lapscope_data::model::{Category, Nanos, Rank};
-use lapscope_measure::overlap::gpu_moves::GpuMoves;
 use lapscope_measure::totals::{min_mean_max, RankRow, Totals};
 use lapscope_trace::sums::combine::RunSums;
 
@@ -31,19 +30,12 @@ pub enum Insight {
     UnevenCollectives { rank: Rank, rank_ns: Nanos, mean_ns: Nanos },
     /// Unsuccessful tests.
     UnsuccessfulTests { unsuccessful_test_ns: Nanos, unsuccessful_tests: u64 },
-    /// Kernels run right behind waits, or right before posts, that have no computation beside them.
-    KernelsNextToWaits { behind_ns: Nanos, before_ns: Nanos },
     /// Nothing to win here.
     LittleMpi { mpi_share: f64 },
 }
 
 /// What stands out in the sums of a run.
-pub fn find_insights(
-    run: &RunSums,
-    totals: &Totals,
-    ranks: &[RankRow],
-    gpu_moves: GpuMoves,
-) -> Vec<Insight> {
+pub fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -> Vec<Insight> {
     let is_worth = |time: Nanos| time.share_of(totals.run_ns) >= WORTH_SAYING;
     let mut insights = Vec::new();
     if totals.run_ns.0 > 0 && !is_worth(totals.mpi_ns) {
@@ -73,10 +65,6 @@ pub fn find_insights(
             unsuccessful_test_ns: totals.unsuccessful_test_ns,
             unsuccessful_tests: totals.unsuccessful_tests,
         });
-    }
-    let [behind_ns, before_ns] = [gpu_moves.behind, gpu_moves.before].map(Nanos);
-    if is_worth(behind_ns.max(before_ns)) {
-        insights.push(Insight::KernelsNextToWaits { behind_ns, before_ns });
     }
     insights
 }

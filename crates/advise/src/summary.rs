@@ -45,19 +45,13 @@ pub struct Summary {
 }
 
 /// Time inside MPI to communicate, whatever the call, but for what GPUs of the ranks computed in meanwhile.
-pub fn exposed(totals: &Totals, overlap: &Overlap) -> Nanos {
-    let communication = totals.posting_ns
+pub fn exposed(totals: &Totals) -> Nanos {
+    totals.posting_ns
         + totals.exposed_ns
         + totals.blocking_ns
         + totals.collective_ns
         + totals.rma_ns
-        + totals.unsuccessful_test_ns;
-    (communication - beside_gpus(overlap)).max(Nanos(0))
-}
-
-/// In calls that block or test: of those that complete requests it is taken out already.
-fn beside_gpus(overlap: &Overlap) -> Nanos {
-    overlap.blocking.totals.overlapped_with_gpu_ns + overlap.polling.overlapped_with_gpu_ns
+        + totals.unsuccessful_test_ns
 }
 
 /// A cause of waiting, and its fraction of all waiting.
@@ -71,7 +65,7 @@ impl Summary {
     pub fn new(totals: &Totals, overlap: &Overlap, advice: &[Advice], run: &RunSums) -> Summary {
         let requests = &overlap.totals.numbers;
         let blocking = &overlap.blocking.totals;
-        let exposed_ns = exposed(totals, overlap);
+        let exposed_ns = exposed(totals);
         let first = first_to_do(advice);
         // requests that one call completes cost its time once
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
@@ -88,13 +82,12 @@ impl Summary {
             exposed_ns,
             overlapped_with_gpu_ns: overlap
                 .has_device_time
-                .then(|| totals.overlapped_with_gpu_ns + beside_gpus(overlap)),
+                .then_some(totals.overlapped_with_gpu_ns),
             exposed_share: exposed_ns.share_of(totals.run_ns),
             exposed_is_upper_bound: run.ranks.iter().any(|it| exposed_is_upper_bound(&it.info)),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
                 .min(own),
-            blocked_ns: totals.blocking_ns + totals.collective_ns
-                - overlap.blocking.totals.overlapped_with_gpu_ns,
+            blocked_ns: totals.blocking_ns + totals.collective_ns,
             causes: causes(requests, [blocking, &overlap.polling], exposed_ns),
             first,
             win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(win_high_ns),

@@ -11,11 +11,11 @@ use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::{Half, RankTrace, Trace, NONE};
 use rustc_hash::FxHashMap;
 
-/// The cause of one call's time: 28 bytes, as a run has millions of them.
+/// The cause of one call's time: 32 bytes, as a run has millions of them.
 #[derive(Debug, Clone, Copy)]
 struct CallCause {
-    /// In the order of [`Exposure::parts`], nanoseconds; all of them [`LONG`] where one does not fit.
-    parts: [u32; 5],
+    /// In the order of [`parts`], nanoseconds; all of them [`LONG`] where one does not fit.
+    parts: [u32; PARTS],
     /// Endpoint that it waited for.
     half: u32,
     /// Place of the rank that it waited for.
@@ -23,12 +23,19 @@ struct CallCause {
 }
 
 const LONG: u32 = u32::MAX;
+/// The causes, and what is none: time beside a GPU.
+const PARTS: usize = 6;
 
-impl CallCause {
-    const BYTES: usize = 28;
+fn parts(exposed: &Exposure) -> [i64; PARTS] {
+    let [late, remote, local, transfer, processor] = exposed.parts();
+    [late, remote, local, transfer, processor, exposed.beside_gpu]
 }
 
-/// The exposure of five parts, in the order of [`Exposure::parts`].
+impl CallCause {
+    const BYTES: usize = 4 * (PARTS + 2);
+}
+
+/// The exposure of so many parts, in the order of [`parts`].
 fn exposure(parts: &[i64]) -> Exposure {
     Exposure {
         late_partner: parts[0],
@@ -36,7 +43,7 @@ fn exposure(parts: &[i64]) -> Exposure {
         no_local_progress: parts[2],
         transfer: parts[3],
         no_processor: parts[4],
-        beside_gpu: 0, // no cause
+        beside_gpu: parts[5],
     }
 }
 
@@ -54,7 +61,7 @@ pub struct CallCauses {
 
 impl CallCauses {
     pub fn new(rank: &RankTrace) -> CallCauses {
-        let unknown = CallCause { parts: [0; 5], half: NONE, awaited: NONE };
+        let unknown = CallCause { parts: [0; PARTS], half: NONE, awaited: NONE };
         let mut known = vec![0; rank.calls.len()];
         let number = |endpoint: &lapscope_trace::Endpoint| {
             let count = known.get_mut(endpoint.call as usize);
@@ -85,7 +92,7 @@ impl CallCauses {
             words.for_each(|word| bytes.extend(word.to_le_bytes()));
         }
         for call in self.long_calls() {
-            let parts = self.long.get(&call).map(Exposure::parts).unwrap_or_default();
+            let parts = self.long.get(&call).map(parts).unwrap_or_default();
             parts.iter().for_each(|part| bytes.extend(part.to_le_bytes()));
         }
         fs::write(path, bytes)
@@ -103,25 +110,26 @@ impl CallCauses {
         for (call, bytes) in causes.calls.iter_mut().zip(calls.chunks_exact(CallCause::BYTES)) {
             let word =
                 |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * at + byte]));
-            *call = CallCause { parts: [0, 1, 2, 3, 4].map(word), half: word(5), awaited: word(6) };
+            let (half, awaited) = (word(PARTS), word(PARTS + 1));
+            *call = CallCause { parts: std::array::from_fn(word), half, awaited };
         }
         let parts = long
             .chunks_exact(8)
             .map(|bytes| i64::from_le_bytes(bytes.try_into().expect("chunks of eight bytes")));
         let parts: Vec<i64> = parts.collect();
         let numbered: Vec<u32> = causes.long_calls().collect();
-        causes.long = numbered.into_iter().zip(parts.chunks_exact(5).map(exposure)).collect();
+        causes.long = numbered.into_iter().zip(parts.chunks_exact(PARTS).map(exposure)).collect();
         Ok(causes)
     }
 
     fn long_calls(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.calls).filter(|(_, of)| of.parts == [LONG; 5]).map(|(call, _)| call)
+        (0..).zip(&self.calls).filter(|(_, of)| of.parts == [LONG; PARTS]).map(|(call, _)| call)
     }
 
     /// All of a call; `None`: no start of what it completed was seen, or it neither communicates nor completes anything.
     pub fn of_call(&self, call: u32) -> Option<Exposure> {
         let of = self.calls.get(call as usize).filter(|of| of.half != NONE)?;
-        if of.parts == [LONG; 5] {
+        if of.parts == [LONG; PARTS] {
             return self.long.get(&call).copied();
         }
         Some(exposure(&of.parts.map(i64::from)))
@@ -158,13 +166,13 @@ impl CallCauses {
 impl Witness for CallCauses {
     fn call(&mut self, waited: &Waited<'_>) {
         let Some(call) = waited.half.call else { return };
-        let parts = waited.exposed.parts();
+        let parts = parts(&waited.exposed);
         let fits = parts.iter().all(|part| (0..i64::from(LONG)).contains(part));
         if !fits {
             self.long.insert(call, waited.exposed);
         }
         self.calls[call as usize] = CallCause {
-            parts: if fits { parts.map(|part| part as u32) } else { [LONG; 5] },
+            parts: if fits { parts.map(|part| part as u32) } else { [LONG; PARTS] },
             half: waited.half.index as u32,
             awaited: match waited.awaited {
                 Awaited::Partner(half) => half.rank as u32,

@@ -87,6 +87,7 @@ fn sent<'a>() -> Vec<Column<MessageRow<'a>>> {
         Column::maybe("send_exposed_no_processor_ns", |row| {
             row.send.exposed(|all| all.no_processor)
         }),
+        Column::maybe("send_overlapped_with_gpu_ns", |row| row.send.exposed(|all| all.beside_gpu)),
     ]
 }
 
@@ -115,6 +116,9 @@ fn received<'a>() -> Vec<Column<MessageRow<'a>>> {
         Column::maybe("receive_exposed_transfer_ns", |row| row.receive.exposed(|all| all.transfer)),
         Column::maybe("receive_exposed_no_processor_ns", |row| {
             row.receive.exposed(|all| all.no_processor)
+        }),
+        Column::maybe("receive_overlapped_with_gpu_ns", |row| {
+            row.receive.exposed(|all| all.beside_gpu)
         }),
     ]
 }

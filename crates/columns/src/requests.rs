@@ -132,6 +132,7 @@ fn why<'a>() -> Vec<Column<RequestRow<'a>>> {
         }),
         Column::maybe("exposed_transfer_ns", |row| row.exposed(|all| all.transfer)),
         Column::maybe("exposed_no_processor_ns", |row| row.exposed(|all| all.no_processor)),
+        Column::maybe("overlapped_with_gpu_ns", |row| row.exposed(|all| all.beside_gpu)),
     ]
 }
 

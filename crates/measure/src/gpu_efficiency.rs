@@ -1,6 +1,7 @@
-//! How well the GPUs of a run were used, by the definitions of TALP for devices (DLB 3.5): parallel efficiency = load balance ×
-//! communication efficiency × orchestration efficiency. Useful is what a GPU runs kernels; with copies it is busy; else it is idle.
-//! What the host spends in calls of the vendor's library, TALP's offload efficiency, is not recorded.
+//! How well the GPUs of a run were used, by the definitions of TALP for devices (DLB 3.6): parallel efficiency = load balance ×
+//! communication efficiency × orchestration efficiency. Useful is what a GPU runs kernels; with copies it is active; else it is
+//! inactive. TALP takes the GPUs of a process as one device; here each counts. Its efficiency of the host, Device Offload
+//! Efficiency, needs the time in calls of the vendor's library, which is not recorded: [`crate::efficiency`] has that as computation.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,6 @@
 
 mod cells;
 pub mod exposure;
-pub mod gpu_moves;
 pub mod groups;
 mod later;
 pub mod loops;
@@ -22,7 +21,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use self::cells::Slices;
-use self::gpu_moves::GpuMoves;
 use self::groups::{
     KindRow, LatePair, LocalityRow, NamedSites, RankOverlap, SiteRow, SizeRow, TimeRow,
 };
@@ -42,6 +40,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
+use lapscope_trace::sums::combine::LaidToGpu;
 use lapscope_trace::{Clocks, Matching, Trace};
 
 /// Parts into which the run is cut over time.
@@ -63,9 +62,9 @@ pub struct Overlap {
     #[serde(skip)]
     pub has_device_time: bool,
     #[serde(skip)]
-    pub gpus: GpuUse,
+    pub laid_to_gpus: Vec<LaidToGpu>,
     #[serde(skip)]
-    pub gpu_moves: GpuMoves,
+    pub gpus: GpuUse,
     pub clocks: Clocks,
     pub matching: Matching,
     pub totals: OverlapTotals,
@@ -244,9 +243,11 @@ impl Overlap {
             problems: Vec::new(),
             reference: ReferenceNotes { description: reference.describe(), notes: Vec::new() },
             notes,
-            has_device_time: trace.ranks.iter().any(|rank| rank.info().has_device_time()),
+            has_device_time: measured
+                .places()
+                .any(|place| trace.ranks[place].info().has_device_time()),
+            laid_to_gpus: measured.laid_to_gpus(trace),
             gpus: measured.gpus(),
-            gpu_moves: measured.gpu_moves(),
             clocks: trace.clocks.clone(),
             matching: trace.matching.clone(),
             totals: OverlapTotals {

@@ -284,14 +284,6 @@ pub struct CallNumbers {
 }
 
 impl CallNumbers {
-    /// Takes out what GPUs computed in while requests of the site were waited for; `run_time` is that of all ranks together.
-    pub fn lay_to_gpus(&mut self, beside: Nanos, run_time: Nanos) {
-        let beside = beside.min(self.exposed_ns);
-        self.exposed_ns = self.exposed_ns - beside;
-        self.time_ns = self.time_ns - beside;
-        self.share = self.time_ns.share_of(run_time);
-    }
-
     /// `run_time` is that of all ranks together.
     pub fn new(cell: &CallCell, run_time: Nanos) -> CallNumbers {
         CallNumbers {

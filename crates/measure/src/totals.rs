@@ -1,12 +1,8 @@
 //! Time inside MPI by category: of each rank, of all, and how it is spread.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use crate::overlap::groups::RankOverlap;
-
-use lapscope_data::model::{Category, Ended, Kind, Nanos, Rank};
+use lapscope_data::model::{Category, Ended, Full, Kind, Nanos, Rank};
 use lapscope_trace::sums::cell::CallCell;
 use lapscope_trace::sums::combine::{Entry, RankSums, RunSums};
 
@@ -21,7 +17,7 @@ pub struct Totals {
     pub posting_ns: Nanos,
     /// In calls that ended requests: exposed time of non-blocking communication.
     pub exposed_ns: Nanos,
-    /// In the same calls, while a GPU of the rank computed.
+    /// In calls that communicate, while a GPU of the rank computed: part of none of the others.
     pub overlapped_with_gpu_ns: Nanos,
     pub blocking_ns: Nanos,
     pub collective_ns: Nanos,
@@ -55,6 +51,9 @@ pub struct RankRow {
     pub lost_records: u64,
     pub unknown_requests: u64,
     pub summarized: bool,
+    /// It is of the record of a job, which knows no more of its end than that there was no MPI_Finalize.
+    #[serde(skip)]
+    pub is_of_job_record: bool,
     /// Bytes of point-to-point messages, blocking ones among them.
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -118,7 +117,7 @@ fn rank_row(
     totals.unattributed_exposed_ns = Nanos((totals.exposed_ns - shared_out).0.max(0));
     // Windows of different completing calls may overlap too, but a rank cannot overlap more than it computed.
     let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
-    totals.possible_overlap_ns = rank.possible_overlap.min(computed);
+    totals.possible_overlap_ns = rank.possible_overlap.min(computed).min(totals.exposed_ns);
     RankRow {
         rank: info.rank,
         life: info.life,
@@ -128,6 +127,7 @@ fn rank_row(
         lost_records: info.lost_records,
         unknown_requests: info.unknown_requests,
         summarized: info.summarized.is_some(),
+        is_of_job_record: info.summarized == Some(Full::JobRecord),
         sent_bytes,
         received_bytes,
         totals,
@@ -148,7 +148,8 @@ impl Totals {
             Category::Outside => return,
         };
         *sum += cell.inside;
-        self.mpi_ns += cell.inside;
+        self.overlapped_with_gpu_ns += cell.beside_gpu;
+        self.mpi_ns += cell.inside + cell.beside_gpu;
         self.calls += cell.count;
         match category {
             Category::Posting => self.requests += cell.count,
@@ -156,22 +157,6 @@ impl Totals {
             Category::UnsuccessfulTest => self.unsuccessful_tests += cell.count,
             _ => {}
         }
-    }
-}
-
-/// Takes out of what ranks were exposed what their GPUs computed in meanwhile.
-pub fn lay_to_gpus(rows: &mut [RankRow], overlaps: &[RankOverlap]) {
-    let beside: BTreeMap<_, Nanos> = overlaps
-        .iter()
-        .map(|row| ((row.rank, row.life), row.numbers.overlapped_with_gpu_ns))
-        .collect();
-    for row in rows {
-        let beside = beside.get(&(row.rank, row.life)).copied().unwrap_or_default();
-        let totals = &mut row.totals;
-        totals.overlapped_with_gpu_ns = beside.min(totals.exposed_ns);
-        totals.exposed_ns = totals.exposed_ns - totals.overlapped_with_gpu_ns;
-        totals.unattributed_exposed_ns = totals.unattributed_exposed_ns.min(totals.exposed_ns);
-        totals.possible_overlap_ns = totals.possible_overlap_ns.min(totals.exposed_ns);
     }
 }
 

@@ -27,9 +27,7 @@ use lapscope_measure::reference::ReferenceSource;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Site, SiteRanking};
 use lapscope_measure::steps::{RegionRow, Steps};
 use lapscope_measure::thresholds::Thresholds;
-use lapscope_measure::totals::{
-    lay_to_gpus, min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals,
-};
+use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
@@ -225,8 +223,7 @@ impl Report {
         mut detail: InDetail,
         names: &mut dyn NameFrames,
     ) -> (Report, Overlap) {
-        let mut ranks = rank_rows(run);
-        lay_to_gpus(&mut ranks, &detail.overlap.ranks);
+        let ranks = rank_rows(run);
         let totals = sum_totals(&ranks);
         let sums = group_sites(run, options.order);
         let shown = if options.top == 0 { usize::MAX } else { options.top };
@@ -239,9 +236,9 @@ impl Report {
         let useful = Useful::of_run(&ranks, &detail.overlap.ranks);
         let efficiency = Efficiency::new(&useful, transfer);
         let mut size_classes = size_classes(run, totals.run_ns);
-        add_to_sites(&mut sites, &detail.overlap, totals.run_ns);
+        add_to_sites(&mut sites, &detail.overlap);
         add_to_sizes(&mut size_classes, &detail.overlap);
-        let exposed_ns = exposed(&totals, &detail.overlap);
+        let exposed_ns = exposed(&totals);
         for advice in &mut detail.advice {
             // requests that one call completes cost its time once
             advice.time_high_ns = advice.time_high_ns.min(exposed_ns).max(advice.time_ns);
@@ -255,7 +252,7 @@ impl Report {
             problems,
             summary: Summary::new(&totals, &detail.overlap, &detail.advice, run),
             gpu_efficiency: GpuEfficiency::new(&detail.overlap.gpus),
-            insights: find_insights(run, &totals, &ranks, detail.overlap.gpu_moves),
+            insights: find_insights(run, &totals, &ranks),
             totals,
             spread,
             efficiency,
@@ -398,11 +395,9 @@ fn spread(ranks: &[RankRow]) -> Spread {
 }
 
 /// What overlap says of the same call sites.
-fn add_to_sites(sites: &mut [Site], overlap: &Overlap, run_ns: Nanos) {
+fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
     let mut parts: HashMap<_, OverlapTimes> = HashMap::new();
-    let mut beside_gpus: HashMap<_, Nanos> = HashMap::new();
     for row in &overlap.sites {
-        *beside_gpus.entry(row.id).or_default() += row.numbers.overlapped_with_gpu_ns;
         parts.entry(row.id).or_default().add_requests(&row.numbers);
     }
     for row in &overlap.blocking.sites {
@@ -410,8 +405,6 @@ fn add_to_sites(sites: &mut [Site], overlap: &Overlap, run_ns: Nanos) {
     }
     for site in sites {
         site.overlap = parts.get(&site.id).copied();
-        let beside = beside_gpus.get(&site.id).copied().unwrap_or_default();
-        site.numbers.lay_to_gpus(beside, run_ns);
     }
 }
 

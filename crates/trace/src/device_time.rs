@@ -47,38 +47,63 @@ pub struct BusySpan {
 }
 
 impl BusySpan {
-    /// How much work is in a part of it, by the length of that part.
-    fn within(&self, begin: i64, end: i64) -> i64 {
-        let part = (self.end.min(end) - self.begin.max(begin)).max(0) as i128;
-        let length = (self.end - self.begin).max(1) as i128;
+    /// How much work is before a moment of it, by the length of that part.
+    fn until(&self, moment: i64) -> i64 {
+        let part = i128::from(moment.clamp(self.begin, self.end) - self.begin);
+        let length = i128::from((self.end - self.begin).max(1));
         (i128::from(self.busy) * part / length) as i64
     }
 
-    /// With one that begins no earlier, and before this ends. What both had in the time that they share was at once.
-    fn join(&mut self, other: &BusySpan) {
-        let shared = (other.begin, self.end.min(other.end));
-        let at_once = self.within(shared.0, shared.1).min(other.within(shared.0, shared.1));
-        self.end = self.end.max(other.end);
-        self.busy = (self.busy + other.busy - at_once).min(self.end - self.begin);
+    /// How much work is in a part of it.
+    fn within(&self, begin: i64, end: i64) -> i64 {
+        (self.until(end) - self.until(begin)).max(0)
+    }
+
+    /// Goes on with the next one, where work is as dense in it.
+    fn extend(&mut self, next: &BusySpan) -> bool {
+        let density = |work: &BusySpan, in_length_of: &BusySpan| {
+            i128::from(work.busy) * i128::from(in_length_of.end - in_length_of.begin)
+        };
+        let is_alike = self.end == next.begin && density(self, next) == density(next, self);
+        if is_alike {
+            (self.end, self.busy) = (next.end, self.busy + next.busy);
+        }
+        is_alike
     }
 }
 
 /// A row of `device_busy`: which GPU, at what work, and when.
-pub(super) type DeviceRow = (u32, DeviceWork, BusySpan);
+pub type DeviceRow = (u32, DeviceWork, BusySpan);
 
-/// Disjoint, in order.
+/// Disjoint, in order, from spans that may lie beside each other. They are cut where one of them begins or ends, as work may be
+/// dense in one and rare in another; of what several have at the same time the busiest counts.
 fn disjoint(mut spans: Vec<BusySpan>) -> Vec<BusySpan> {
     spans.retain(|span| span.begin < span.end);
     spans.iter_mut().for_each(|span| span.busy = span.busy.clamp(0, span.end - span.begin));
     spans.sort_unstable_by_key(|span| (span.begin, span.end, span.busy));
     let mut all: Vec<BusySpan> = Vec::with_capacity(spans.len());
-    for span in spans {
-        match all.last_mut().filter(|last| span.begin < last.end) {
-            Some(last) => last.join(&span),
-            None => all.push(span),
+    let mut open: Vec<BusySpan> = Vec::new();
+    let mut later = spans.into_iter().peekable();
+    let mut begin = i64::MIN;
+    loop {
+        open.retain(|span| span.end > begin);
+        match later.peek() {
+            Some(next) if open.is_empty() => begin = next.begin,
+            None if open.is_empty() => return all,
+            _ => {}
         }
+        while let Some(next) = later.next_if(|next| next.begin <= begin) {
+            open.push(next);
+        }
+        let next = later.peek().map(|next| next.begin);
+        let end = open.iter().map(|span| span.end).chain(next).min().unwrap_or(begin);
+        let busy = open.iter().map(|span| span.within(begin, end)).max().unwrap_or(0);
+        let piece = BusySpan { begin, end, busy };
+        if !all.last_mut().is_some_and(|last| last.extend(&piece)) {
+            all.push(piece);
+        }
+        begin = end;
     }
-    all
 }
 
 fn within(spans: &[BusySpan], begin: i64, end: i64) -> i64 {
@@ -115,7 +140,7 @@ pub struct DeviceTime {
 
 impl DeviceTime {
     /// From rows in any order.
-    pub(super) fn new(mut rows: Vec<DeviceRow>) -> DeviceTime {
+    pub fn new(mut rows: Vec<DeviceRow>) -> DeviceTime {
         rows.sort_by_key(|&(device, work, _)| (device, work));
         let lane = |rows: &[DeviceRow]| DeviceLane {
             device: rows[0].0,
@@ -192,12 +217,29 @@ mod tests {
         assert_eq!(time.computed_within(150, 300), 0);
     }
 
+    /// One kernel now and then until 1,000, and one behind the other from 900 on.
+    #[test]
+    fn dense_work_makes_rare_work_beside_it_no_denser() {
+        let kernels = |begin, end, busy| (0, DeviceWork::Kernel, span(begin, end, busy));
+        let time = DeviceTime::new(vec![kernels(0, 1_000, 10), kernels(900, 2_000, 1_100)]);
+        assert_eq!((time.computed_within(0, 500), time.computed_within(500, 900)), (5, 4));
+        assert_eq!(
+            (time.computed_within(900, 2_000), time.computed_within(0, 2_000)),
+            (1_100, 1_109)
+        );
+        let within = DeviceTime::new(vec![kernels(0, 1_000, 500), kernels(400, 500, 100)]);
+        assert_eq!(
+            (within.computed_within(400, 500), within.computed_within(0, 1_000)),
+            (100, 550)
+        );
+    }
+
     #[test]
     fn pauses_within_a_row_are_shared_out() {
         let half = (0, DeviceWork::Kernel, span(0, 100, 50));
         let time = DeviceTime::new(vec![half, (0, DeviceWork::Kernel, span(80, 180, 100))]);
         // in the 20 that they share there was work all the time: 10 of the first were at once with it
-        assert_eq!(time.lanes[0].spans, [span(0, 180, 140)]);
+        assert_eq!(time.lanes[0].spans, [span(0, 80, 40), span(80, 180, 100)]);
         assert_eq!(DeviceTime::new(vec![half]).computed_within(50, 60), 5);
         assert_eq!(
             DeviceTime::new(vec![(0, DeviceWork::Kernel, span(7, 7, 0))]).lanes[0].spans,

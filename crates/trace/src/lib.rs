@@ -178,6 +178,16 @@ impl RankTrace {
         self.info.as_ref().expect("set by Trace::read")
     }
 
+    /// For how long of `begin..end` the rank was inside MPI and a GPU of it computed.
+    #[inline]
+    pub fn computed_in_calls(&self, begin: i64, end: i64) -> i64 {
+        if self.devices.lanes.is_empty() {
+            return 0;
+        }
+        let calls = self.presence.inside(begin, end);
+        calls.map(|(begin, end)| self.devices.computed_within(begin, end)).sum()
+    }
+
     /// Operations of all other calls, and how many there are of each.
     pub fn other_operations(&self) -> impl Iterator<Item = (&Operation, u64)> {
         let counts = self.other_counts.iter().map(|&count| u64::from(count));

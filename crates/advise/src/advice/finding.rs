@@ -32,6 +32,10 @@ pub(super) enum Finding {
     WaitLater(SiteId),
     /// Waiting for sends that could be posted earlier, there.
     PostEarlier(SiteId),
+    /// Waiting with idle GPUs, right before kernels are started.
+    KernelsBehind(SiteId),
+    /// Waiting with idle GPUs for what was posted, there, right after kernels.
+    KernelsBefore(SiteId, SiteId),
     /// Ranks that could have run and had no processor, wherever they waited.
     NoProcessor,
 }
@@ -42,7 +46,8 @@ impl Finding {
             Finding::WaitTogether(a, b)
             | Finding::WaitBehind(a, b)
             | Finding::LateReceive(a, b)
-            | Finding::LateCall(a, b) => [Some(a), Some(b)],
+            | Finding::LateCall(a, b)
+            | Finding::KernelsBefore(a, b) => [Some(a), Some(b)],
             Finding::Test(a)
             | Finding::Late(a)
             | Finding::Target(a)
@@ -51,7 +56,8 @@ impl Finding {
             | Finding::Slow(a)
             | Finding::Posts(a)
             | Finding::WaitLater(a)
-            | Finding::PostEarlier(a) => [Some(a), None],
+            | Finding::PostEarlier(a)
+            | Finding::KernelsBehind(a) => [Some(a), None],
             Finding::NoProcessor => [None, None],
         }
     }

@@ -9,7 +9,9 @@
 //!   goes to one Waitall. The last such wait in a row does not count, as it keeps no send back. Where receivers
 //!   computed for most of that time, tests there would do as well: the advice says so, and `tune` counts its time among
 //!   what injection may win.
+//! - Waits with idle GPUs go to kernels that run next to them, where nothing else is a cure.
 
+mod kernels;
 mod posts;
 
 use std::collections::BTreeMap;
@@ -70,17 +72,18 @@ pub struct Gatherer<'a> {
     /// Rows of the run, and how long it took, nanoseconds.
     of_run: (u64, i64),
     gathered: Gathered,
+    kernels: kernels::LastKernels,
 }
 
 impl Witness for Gatherer<'_> {
     fn call(&mut self, waited: &Waited<'_>) {
         if !waited.is_own_work() {
-            self.add(waited);
+            self.add(waited, true);
         }
     }
 
     fn polled(&mut self, waited: &Waited<'_>) {
-        self.add(waited);
+        self.add(waited, false);
     }
 }
 
@@ -104,7 +107,8 @@ impl<'a> Gatherer<'a> {
     pub fn new(trace: &'a Trace, rank: usize) -> Gatherer<'a> {
         let joins = joins(&trace.ranks[rank]);
         let of_run = (trace.roster.rows(), trace.run_ns());
-        Gatherer { trace, rank, joins, of_run, gathered: Gathered::default() }
+        let (gathered, kernels) = Default::default();
+        Gatherer { trace, rank, joins, of_run, gathered, kernels }
     }
 
     pub fn finish(mut self) -> Gathered {
@@ -112,7 +116,8 @@ impl<'a> Gatherer<'a> {
         self.gathered
     }
 
-    fn add(&mut self, waited_for: &Waited<'_>) {
+    /// `is_call`: one call is what waited.
+    fn add(&mut self, waited_for: &Waited<'_>, is_call: bool) {
         let Some(call) = waited_for.half.call else { return };
         let parts = waited_for.exposed;
         *self.gathered.waited.entry(self.rank as u32).or_default() += parts.total();
@@ -123,7 +128,14 @@ impl<'a> Gatherer<'a> {
         let joined = self.joined(waited_for, waiting, call);
         let parts = joined.as_ref().map_or(parts, |joined| parts.without(&joined.parts));
         let left = Waited { exposed: parts, ..*waited_for };
-        bookings.extend(joined);
+        let beside_kernels = match is_call {
+            true => self.beside_kernels(&left, waiting),
+            false => Vec::new(),
+        };
+        let taken = beside_kernels.iter().map(|booking| booking.parts);
+        let parts = taken.fold(parts, |parts, taken| parts.without(&taken));
+        let left = Waited { exposed: parts, ..*waited_for };
+        bookings.extend(joined.into_iter().chain(beside_kernels));
         bookings.extend(self.late(&left, waiting));
         bookings.extend(self.outside(&left, waiting));
         if parts.no_local_progress > 0 {

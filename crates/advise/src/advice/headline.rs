@@ -22,6 +22,12 @@ pub(super) fn headline(advice: &Advice, processors: &str) -> String {
         Cure::PostReceiveEarlier => format!("Post {from} earlier."),
         Cure::WaitLater => format!("Wait later than in {at}: its data are needed later only."),
         Cure::PostEarlier => format!("Post the sends that {at} waits for earlier."),
+        Cure::WaitAfterKernels => {
+            format!("Wait in {at} after the kernels that are started behind it, if they do not need its data.")
+        }
+        Cure::StartBeforeKernels => {
+            format!("Start the exchange, {to}, before the kernels in front of it, if they do not make its data.")
+        }
         Cure::MakeNonblocking => {
             format!("Make {at} an {} that is completed later.", nonblocking_send(&advice.waiting))
         }

@@ -117,6 +117,8 @@ fn judge_findings(
             Finding::Late(_) => Cure::PartnerLate,
             Finding::WaitLater(_) => Cure::WaitLater,
             Finding::PostEarlier(_) => Cure::PostEarlier,
+            Finding::KernelsBehind(_) => Cure::WaitAfterKernels,
+            Finding::KernelsBefore(..) => Cure::StartBeforeKernels,
             Finding::Posts(_) if sums.posting < CHEAP_POST * sums.calls as i64 => continue,
             Finding::Posts(_)
                 if sums.sends && !is_copying && Limit::copied_by(sums.bytes, limits).is_some() =>

@@ -6,7 +6,8 @@ use super::{Advice, Cure};
 
 /// From this share of the run time on advice is worth following.
 const WORTH_DOING: f64 = 0.005;
-/// Where no replay says what even work gains, so many times as much must be at stake as with a cure for it to go first.
+/// Where no replay says what even work gains, so many times as much must be at stake as with a cure for it to go first; so it must
+/// with cures that only the program's author can tell to be possible.
 const FAR_MORE: f64 = 2.0;
 
 /// Puts first what helps, then what nothing in the communication mends; each by what it may gain, and [`first_to_do`] first
@@ -37,7 +38,8 @@ fn in_order(a: &Advice, b: &Advice) -> Ordering {
 /// The share of the run time that it gains, as far as that is known.
 fn promise(advice: &Advice) -> f64 {
     if advice.helps {
-        return advice.win_at_most();
+        let part = if advice.cure.is_for_independent_kernels() { FAR_MORE } else { 1.0 };
+        return advice.win_at_most() / part;
     }
     // for sure: by more than the replay is off
     let replay = advice.replay.filter(|replay| replay.is_gain);

@@ -47,6 +47,19 @@ pub(super) fn sentence(
             place(&advice.waiting),
             on(advice)
         ),
+        Cure::WaitAfterKernels => format!(
+            "Wait in {} after the kernels that are started right behind it{}, where they do not need its data: GPUs are idle in this \
+             wait, and so much of it could pass beside these kernels.",
+            place(&advice.waiting),
+            on(advice)
+        ),
+        Cure::StartBeforeKernels => format!(
+            "Start the exchange, {}, before the kernels that run right in front of it{}, where they do not make its data: GPUs are \
+             idle in {}, and so much of that wait could pass beside these kernels.",
+            place(advice.change.last().unwrap_or(&advice.waiting)),
+            on(advice),
+            place(&advice.waiting)
+        ),
         Cure::MakeNonblocking => format!(
             "Make {} an {} that is completed later: it blocks until the receive is posted{}.",
             place(&advice.waiting),

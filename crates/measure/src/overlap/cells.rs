@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::gpu_moves::GpuMoves;
+use super::exposure::Exposure;
 use super::sums::{BlockingSums, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
@@ -114,15 +114,16 @@ pub(super) struct RankOverlaps {
     /// By [`RankTrace::detail`](lapscope_trace::RankTrace::detail).
     pub slots: Vec<OverlapCell>,
     pub culprits: FxHashMap<CulpritKey, Blame>,
-    /// (cell of the post, operation of the completing call): time.
-    pub completed_in: FxHashMap<(u32, u32), i64>,
+    /// By cell of the post and operation of the completing call.
+    pub completed_in: FxHashMap<(u32, u32), Exposure>,
     /// Completing time of requests whose start was not seen.
     pub unattributed: i64,
     /// Unsuccessful tests of loops that waited.
     pub polling: BlockingSums,
+    /// Of them, by their site: while a GPU of the rank computed.
+    pub polled_beside_gpu: BTreeMap<SiteId, i64>,
     /// Loops of tests that waited, with what lies between their tests.
     pub waiting_loops: i64,
-    pub gpu_moves: GpuMoves,
     /// By the site of the tests.
     pub loops: BTreeMap<SiteId, LoopSums>,
 }

@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::cells::LoopSums;
-use super::cells::{Blame, OverlapCell, RankOverlaps, Slices};
-use super::gpu_moves::GpuMoves;
+use super::cells::{Blame, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use crate::gpu_efficiency::GpuUse;
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::places::SiteId;
+use lapscope_trace::sums::combine::{GpuCalls, LaidToGpu};
 use lapscope_trace::{Locality, Trace};
 
 /// Requests, or blocking calls, of one place: the site, the kind, and whether they are requests.
@@ -47,7 +47,6 @@ pub(super) struct RankSums {
     /// What it computed is not known: several threads call MPI, or something is not on record.
     pub has_gaps: bool,
     pub gpus: GpuUse,
-    pub gpu_moves: GpuMoves,
 }
 
 /// Sums of a run or of some of its ranks, not yet put together for reading. Ranks are places in
@@ -68,6 +67,8 @@ pub struct Measured {
     pub(super) loops: BTreeMap<(u32, SiteId), LoopSums>,
     /// Who waited for whom.
     pub(super) pairs: FxHashMap<(u32, u32), Blame>,
+    /// For how long GPUs computed during calls: by rank, and site of the call or the post.
+    beside_gpus: BTreeMap<(u32, SiteId, GpuCalls), i64>,
 }
 
 impl Measured {
@@ -102,7 +103,6 @@ impl Measured {
             waiting_loops,
             has_gaps,
             gpus,
-            gpu_moves: found.gpu_moves,
             ..RankSums::default()
         };
         let site_of = |cell: u32| {
@@ -126,11 +126,24 @@ impl Measured {
         }
         measured.ranks.insert(place, whole);
         measured.loops = found.loops.iter().map(|(&site, &it)| ((place, site), it)).collect();
-        for (&(cell, by), time) in &found.completed_in {
+        for (&(cell, by), exposed) in &found.completed_in {
             let by = rank.operations[by as usize].site;
             if let Some(site) = measured.sites.get_mut(&site_of(cell)) {
-                *site.completed_in.entry(by).or_default() += time;
+                *site.completed_in.entry(by).or_default() += exposed.total();
             }
+            let OverlapCellKey { site, size_class, .. } = found.cells[cell as usize].0;
+            let calls = GpuCalls::Completing { size_class, site: by };
+            measured.add_beside_gpu(place, site, calls, exposed.beside_gpu);
+        }
+        for (key, cell) in &found.cells {
+            let own = cell.requests.post_beside_gpu + cell.blocking.exposed.beside_gpu;
+            let calls = GpuCalls::Own { size_class: key.size_class };
+            // files are no communication, and nothing of them is exposed
+            let own = if key.kind == Kind::Io { 0 } else { own };
+            measured.add_beside_gpu(place, key.site, calls, own);
+        }
+        for (&site, &ns) in &found.polled_beside_gpu {
+            measured.add_beside_gpu(place, site, GpuCalls::Tests, ns);
         }
         for (key, blame) in &found.culprits {
             *measured.pairs.entry((place, key.rank)).or_default() += *blame;
@@ -141,6 +154,21 @@ impl Measured {
             }
         }
         measured
+    }
+
+    fn add_beside_gpu(&mut self, place: u32, site: SiteId, calls: GpuCalls, ns: i64) {
+        if ns > 0 {
+            *self.beside_gpus.entry((place, site, calls)).or_default() += ns;
+        }
+    }
+
+    /// For how long GPUs computed during calls of these ranks.
+    pub fn laid_to_gpus(&self, trace: &Trace) -> Vec<LaidToGpu> {
+        let laid = |(&(place, site, calls), &ns): (&(u32, SiteId, GpuCalls), &i64)| {
+            let info = trace.ranks[place as usize].info();
+            LaidToGpu { rank: info.rank, life: info.life, site, calls, ns: Nanos(ns) }
+        };
+        self.beside_gpus.iter().map(laid).collect()
     }
 
     /// Adds what was found of other ranks.
@@ -168,6 +196,7 @@ impl Measured {
             *self.localities.entry(*key).or_default() += more;
         }
         self.loops.extend(other.loops);
+        self.beside_gpus.extend(other.beside_gpus);
         for (pair, blame) in other.pairs {
             *self.pairs.entry(pair).or_default() += blame;
         }
@@ -178,13 +207,6 @@ impl Measured {
     pub(super) fn gpus(&self) -> GpuUse {
         let mut all = GpuUse::default();
         self.ranks.values().for_each(|rank| all.merge(&rank.gpus));
-        all
-    }
-
-    /// What waits of these ranks could have beside them on GPUs.
-    pub(super) fn gpu_moves(&self) -> GpuMoves {
-        let mut all = GpuMoves::default();
-        self.ranks.values().for_each(|rank| all += rank.gpu_moves);
         all
     }
 

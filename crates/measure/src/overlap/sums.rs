@@ -26,8 +26,9 @@ pub struct Sums {
     pub rest: i64,
     /// What may be lost of all other requests: how long their transfers take is not known.
     pub unmeasured_lost: i64,
-    /// In the posting calls.
+    /// In the posting calls, and of that while a GPU of the rank computed.
     pub post: i64,
+    pub post_beside_gpu: i64,
     /// Shares of the completing calls.
     pub exposed: Exposure,
     /// What of these could at least, and at most, have been overlapped in the requests' own overlap windows.
@@ -78,6 +79,7 @@ impl AddAssign<&Sums> for Sums {
         self.rest = self.rest.saturating_add(other.rest);
         self.unmeasured_lost = self.unmeasured_lost.saturating_add(other.unmeasured_lost);
         self.post = self.post.saturating_add(other.post);
+        self.post_beside_gpu = self.post_beside_gpu.saturating_add(other.post_beside_gpu);
         self.add_exposed(
             other.exposed,
             [other.no_local_progress_low, other.no_local_progress_high],

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use super::cells::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
 use super::exposure::{Exposure, ExposureBounds};
-use super::gpu_moves::GpuMoves;
 use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, OtherSide, Sides};
@@ -151,7 +150,7 @@ impl<'a, W: Witness> Walk<'a, W> {
 
     fn add_pending(&mut self, index: usize) {
         let half = self.trace.half(self.rank, index);
-        let sums = counted(&half);
+        let sums = self.counted(&half);
         let cell = self.places[self.operation_of(index)].cell;
         self.found.cells[cell as usize].1.requests += &sums;
         let moment = self.moment(half.post_begin);
@@ -192,10 +191,11 @@ impl<'a, W: Witness> Walk<'a, W> {
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = WaitingCall::new(call.begin, end);
         let mut requests = std::mem::take(&mut self.requests);
+        let beside = self.trace.ranks[self.rank].devices.computed_within(call.begin, end);
         let mut ended = EndedTogether {
             begin: call.begin,
             end: call.begin,
-            completion: end - call.begin,
+            completion: end - call.begin - beside,
             compute: 0,
             later_compute: 0,
         };
@@ -203,17 +203,20 @@ impl<'a, W: Witness> Walk<'a, W> {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
             let side = self.sides.other(&half);
-            let sums = counted(&half);
+            let sums = self.counted(&half);
             let (half, is_loop) = self.before_loop(half);
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
+            let ready_beside = certain.map(|side| self.beside_wait(&half, side.posted));
             let later = if is_loop { 0 } else { self.later.compute(&half) };
             let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
             if is_known {
-                let achieved = self.achieved(&half, place.transfer, (ready, later), side.as_ref());
+                let with_wait = ready.zip(ready_beside).map(|(ready, beside)| ready + beside);
+                let achieved =
+                    self.achieved(&half, place.transfer, (with_wait, later), side.as_ref());
                 let is_other_side_known = ready.is_some();
                 ended.begin = ended.begin.min(half.post_end);
-                ended.compute = ended.compute.max(compute(&half));
+                ended.compute = ended.compute.max(self.compute(&half) + beside);
                 ended.later_compute = ended.later_compute.max(later);
                 requests.push(EndedRequest {
                     index,
@@ -226,7 +229,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
             self.found.add(moment, |cell| cell.requests += &sums);
-            let ready = ready.unwrap_or(compute(&half)).saturating_add(later);
+            let ready = ready.unwrap_or(self.compute(&half)).saturating_add(later);
             group.add(&half, place.transfer, ready);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, side);
@@ -235,10 +238,6 @@ impl<'a, W: Witness> Walk<'a, W> {
         let (waited, blamed) = self.lay(group);
         let Waited { exposed, bounds, .. } = waited;
         if !self.is_beside_others(call.begin, end) {
-            let rank = &self.trace.ranks[self.rank];
-            let posts = members.iter().map(|&index| endpoints[index as usize].begin);
-            let first = posts.min().unwrap_or(call.begin);
-            self.found.gpu_moves += GpuMoves::of_wait(rank, first, end, exposed.total());
             self.blame(blamed, &exposed);
             self.witness.call(&waited);
         }
@@ -292,7 +291,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             let cell = self.places[operation].cell;
             self.found.cells[cell as usize].1.requests.add_exposed(share, window);
             self.found.add(moment, |cell| cell.requests.add_exposed(share, window));
-            *self.found.completed_in.entry((cell, by)).or_default() += share.total();
+            *self.found.completed_in.entry((cell, by)).or_default() += share;
         }
     }
 
@@ -345,14 +344,49 @@ impl<'a, W: Witness> Walk<'a, W> {
         }
     }
 
+    /// Computation in the window of a request, on a processor or, during other calls, on a GPU.
+    fn compute(&self, half: &Half<'_>) -> i64 {
+        compute(half) + self.beside_window(half)
+    }
+
+    /// How long other calls in the window of a request had kernels beside them.
+    fn beside_window(&self, half: &Half<'_>) -> i64 {
+        let rank = &self.trace.ranks[self.rank];
+        let end = half.completion_begin.unwrap_or(half.post_end);
+        rank.computed_in_calls(half.post_end, end).min(half.mpi.unwrap_or(0))
+    }
+
+    /// For how long the call that completed a request had kernels beside it, after that.
+    fn beside_wait(&self, half: &Half<'_>, moment: i64) -> i64 {
+        let Some((begin, end)) = half.completion_begin.zip(half.completion_end) else { return 0 };
+        self.trace.ranks[self.rank].devices.computed_within(begin.max(moment), end)
+    }
+
     /// Computation of the window after the other side had posted.
     fn ready_compute(&self, half: &Half<'_>, posted: i64) -> i64 {
-        let all = compute(half);
+        let all = self.compute(half);
         let Some(end) = half.completion_begin.filter(|_| all > 0) else { return 0 };
         if posted <= half.post_end {
             return all;
         }
-        all.min(self.trace.ranks[self.rank].presence.outside(posted, end))
+        let rank = &self.trace.ranks[self.rank];
+        all.min(rank.presence.outside(posted, end) + rank.computed_in_calls(posted, end))
+    }
+
+    /// What every request counts for. One that sends and receives is a request of either kind, and was posted once.
+    fn counted(&self, half: &Half<'_>) -> Sums {
+        let (begin, end) = match half.operation.is_second_half {
+            true => (half.post_begin, half.post_begin),
+            false => (half.post_begin, half.post_end),
+        };
+        let beside = self.trace.ranks[self.rank].devices.computed_within(begin, end);
+        Sums {
+            requests: 1,
+            bytes: half.bytes().0,
+            post: end - begin,
+            post_beside_gpu: beside,
+            ..Sums::default()
+        }
     }
 
     /// `ready_compute`, `later_compute`: see [`Life`].
@@ -365,13 +399,15 @@ impl<'a, W: Witness> Walk<'a, W> {
     ) -> Achieved {
         let post = half.post_end - half.post_begin;
         let completion = half.completion_end.zip(half.completion_begin).map_or(0, |(e, b)| e - b);
+        // a GPU that computes beside the wait makes that part of it a part of the window
+        let beside = self.beside_wait(half, half.post_end);
         let seen = half.observed.and_then(|observed| observed.first_complete);
         let life = Life {
             transfer: transfer.unwrap_or(Estimate::exactly(0)),
             post,
-            window: half.window().unwrap_or(0),
-            mpi: half.mpi,
-            completion,
+            window: half.window().unwrap_or(0) + beside,
+            mpi: half.mpi.map(|mpi| mpi - self.beside_window(half)),
+            completion: completion - beside,
             is_shared: half.completed_together > 1,
             ready_compute,
             needs_partner: half.operation.direction == Direction::Receive,
@@ -383,16 +419,6 @@ impl<'a, W: Witness> Walk<'a, W> {
             return life.achieved_unmeasured();
         }
         life.achieved(|| side.and_then(|side| self.sides.standstill(half, side)))
-    }
-}
-
-/// What every request counts for. One that sends and receives is a request of either kind, and was posted once.
-fn counted(half: &Half<'_>) -> Sums {
-    Sums {
-        requests: 1,
-        bytes: half.bytes().0,
-        post: if half.operation.is_second_half { 0 } else { half.post_end - half.post_begin },
-        ..Sums::default()
     }
 }
 
@@ -409,7 +435,7 @@ fn culprit_key(trace: &Trace, cell: u32, (rank, half): Culprit<'_>) -> CulpritKe
     })
 }
 
-/// Computation in the window of a request.
+/// Time in the window of a request outside MPI.
 fn compute(half: &Half<'_>) -> i64 {
     half.window().map_or(0, |window| (window - half.mpi.unwrap_or(0)).max(0))
 }

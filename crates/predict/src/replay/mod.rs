@@ -25,6 +25,7 @@ pub mod deadlock;
 pub mod engine;
 mod gathering;
 pub mod injected;
+pub mod kernels;
 mod late;
 mod link;
 mod looks;

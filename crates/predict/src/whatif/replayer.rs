@@ -12,6 +12,7 @@ use super::bounds::is_too_large;
 use super::document::ReplayNote;
 use super::fit::{fit, Fitted};
 use crate::replay::injected::{split, Injected};
+use crate::replay::kernels::AnchoredWork;
 use crate::replay::moves;
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
@@ -22,7 +23,7 @@ use lapscope_measure::overlap::{measure, EagerLimits, Overlap, OverlapOptions};
 use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
-use lapscope_trace::{DeviceTime, Direction, Locality, Observation, Starvation, Trace};
+use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
 
 /// A run and its model.
 pub struct Replayer {
@@ -44,6 +45,7 @@ pub struct Replayer {
     observations: Vec<Vec<Observation>>,
     /// Likewise, and when MPI_Finalize was entered.
     starvation: Vec<(Starvation, i64)>,
+    gpu_work: Vec<AnchoredWork>,
     /// Run time of the recorded run, and summed over ranks.
     pub recorded_ns: Nanos,
     pub recorded_all_ns: Nanos,
@@ -90,6 +92,7 @@ impl Replayer {
                 .iter()
                 .map(|rank| (rank.starvation.clone(), rank.end))
                 .collect(),
+            gpu_work: trace.ranks.iter().map(AnchoredWork::of_rank).collect(),
             recorded_ns: Nanos(trace.run_ns()),
             recorded_all_ns: trace.ranks.iter().map(|rank| Nanos(rank.end - rank.init_end)).sum(),
             trace,
@@ -239,8 +242,10 @@ impl Replayer {
             rank.observations.clone_from(observations);
         }
         retime::retime(&mut self.trace, outcome);
+        for (rank, work) in self.trace.ranks.iter_mut().zip(&self.gpu_work) {
+            rank.devices = work.of_replayed(rank);
+        }
         for (rank, (starvation, end)) in self.trace.ranks.iter_mut().zip(&self.starvation) {
-            rank.devices = DeviceTime::default(); // nor when its GPUs would work
             let (begin, before, now) = (rank.init_end, *end, rank.end);
             let times = (now - begin) as f64 / (before - begin).max(1) as f64;
             let moved = |moment: i64| begin + ((moment - begin) as f64 * times).round() as i64;

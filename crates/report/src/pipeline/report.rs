@@ -78,6 +78,7 @@ pub fn build_with<T>(
     sums.retain_ranks(ranks);
     let injection = open.injection_counted(ranks);
     let (detail, looked) = in_detail(open, &mut view, ranks, (injection, wanted), look)?;
+    sums.lay_to_gpus(&detail.overlap.laid_to_gpus);
     let stretch = view.stretch;
     drop(view);
     let mut problems = open.problems(&pending);

@@ -311,6 +311,19 @@ impl View {
         Ok(find(trace, by, ranks, wanted, &|requests| progress.add(requests)))
     }
 
+    /// Takes out of sums what GPUs computed in meanwhile, for who asks for nothing else.
+    ///
+    /// # Errors
+    /// As [`View::open`].
+    pub fn lay_to_gpus(&mut self, sums: &mut RunSums) -> Result<()> {
+        if self.trace.ranks.iter().any(|rank| rank.info().has_device_time()) {
+            let limits = Default::default();
+            let found = self.find(&Reference::default(), limits, &[], FindingsChoice::default())?;
+            sums.lay_to_gpus(&found.measured.laid_to_gpus(&self.trace));
+        }
+        Ok(())
+    }
+
     /// Looks for the steps of the run, once. Or why there are none.
     ///
     /// # Errors

@@ -251,7 +251,7 @@ fn rank(html: &mut Html, at: usize, row: &RankRow, document: Document<'_>) {
         Ended::Finalize => "MPI_Finalize",
         Ended::Exit => "exit",
         Ended::Abort => "abort",
-        Ended::Killed if row.summarized => "no MPI_Finalize", // of records no more is known
+        Ended::Killed if row.is_of_job_record => "no MPI_Finalize",
         Ended::Killed => "killed",
     };
     html.element("td", &[], ended);

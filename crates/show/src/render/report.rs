@@ -200,7 +200,7 @@ pub(crate) fn split(totals: &Totals) -> [(MpiTimePart, Nanos); 9] {
     [
         (part("completing requests", complete, "exposed_ns"), totals.exposed_ns),
         (
-            other("the same beside a GPU", "beside a GPU", "overlapped_with_gpu_ns"),
+            other("MPI beside a GPU", "beside a GPU", "overlapped_with_gpu_ns"),
             totals.overlapped_with_gpu_ns,
         ),
         (
@@ -341,16 +341,6 @@ fn sentence(insight: &Insight, mean: MeanOfRanks) -> String {
             "{} unsuccessful tests took {}.",
             count(*unsuccessful_tests),
             mean.time(*unsuccessful_test_ns)
-        ),
-        Insight::KernelsNextToWaits { behind_ns, before_ns } if behind_ns >= before_ns => format!(
-            "Ranks wait with idle GPUs and then start kernels: at most {} of these waits could pass beside them. Wait after the \
-             kernel, where that does not need the message.",
-            mean.time(*behind_ns)
-        ),
-        Insight::KernelsNextToWaits { before_ns, .. } => format!(
-            "Ranks run kernels, then post messages and wait for them with idle GPUs: at most {} of these waits could pass \
-             beside the kernels. Start the exchange before the kernel, where that does not make what is sent.",
-            mean.time(*before_ns)
         ),
         Insight::LittleMpi { mpi_share } => format!(
             "Only {} of the run time is in MPI: overlap cannot make this run much faster.",

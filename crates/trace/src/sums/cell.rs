@@ -15,6 +15,9 @@ pub struct CallCell {
     pub bytes: Bytes,
     /// In the calls themselves: posting for requests, the whole call for all others.
     pub inside: Nanos,
+    /// Taken out of `inside`: a GPU of the rank computed meanwhile.
+    #[serde(default)]
+    pub beside_gpu: Nanos,
     /// Requests: their share of the calls that ended them, duration / requests ended by that call.
     pub completion: Nanos,
     /// Requests whose completing call is known; `window` is summed over these.
@@ -37,6 +40,14 @@ impl CallCell {
     /// All the run time that is laid to these calls.
     pub fn time(&self) -> Nanos {
         self.inside + self.completion
+    }
+
+    /// Takes out of the calls what a GPU computed in, at most all of them, and says how much that was.
+    pub fn lay_to_gpu(&mut self, ns: Nanos) -> Nanos {
+        let taken = ns.min(self.inside).max(Nanos(0));
+        self.inside = self.inside - taken;
+        self.beside_gpu += taken;
+        taken
     }
 
     /// Adds a call that blocked or completed something.
@@ -102,6 +113,7 @@ impl AddAssign<&CallCell> for CallCell {
         self.count = self.count.saturating_add(other.count);
         self.bytes += other.bytes;
         self.inside += other.inside;
+        self.beside_gpu += other.beside_gpu;
         self.completion += other.completion;
         self.ended = self.ended.saturating_add(other.ended);
         self.window += other.window;

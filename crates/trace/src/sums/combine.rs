@@ -1,6 +1,9 @@
 //! Brings the sums of many files together: the same call at the same place is one site on all ranks.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::stretch::SummedUp;
 use crate::sums::aggregate::FileSums;
@@ -45,7 +48,81 @@ pub struct Entry {
     pub cell: CallCell,
 }
 
+/// How long a GPU of a rank computed during calls that have something in common.
+#[derive(Debug, Clone, Copy)]
+pub struct LaidToGpu {
+    pub rank: Rank,
+    pub life: i64,
+    /// Of a request where it was posted.
+    pub site: SiteId,
+    pub calls: GpuCalls,
+    pub ns: Nanos,
+}
+
+/// Which calls that was in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum GpuCalls {
+    /// The calls of the site themselves: they post, or they block. Of such a size.
+    Own { size_class: u8 },
+    /// The shares that its requests, of such a size, have of the calls there that ended them.
+    Completing { size_class: u8, site: SiteId },
+    /// Unsuccessful tests at the site.
+    Tests,
+}
+
 impl RunSums {
+    /// Takes out of all times what GPUs of the ranks computed in meanwhile. This decides what is exposed of them, by site, by size
+    /// and by rank.
+    pub fn lay_to_gpus(&mut self, all: &[LaidToGpu]) {
+        if all.is_empty() {
+            return;
+        }
+        let key = |rank: &RankSums| (rank.info.rank, rank.info.life);
+        let ranks: HashMap<_, usize> = self.ranks.iter().map(key).zip(0..).collect();
+        let mut entries: HashMap<(usize, SiteId, bool), Vec<usize>> = HashMap::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            entries.entry((entry.rank, entry.site, entry.is_unsuccessful)).or_default().push(at);
+        }
+        let mut waits: HashMap<(usize, SiteId, SiteId), Vec<usize>> = HashMap::new();
+        for (at, &(post, wait, _)) in self.waits.iter().enumerate() {
+            let (post, wait) = (&self.entries[post], &self.entries[wait]);
+            waits.entry((post.rank, post.site, wait.site)).or_default().push(at);
+        }
+        for laid in all {
+            let Some(&rank) = ranks.get(&(laid.rank, laid.life)) else { continue };
+            let places = match laid.calls {
+                GpuCalls::Own { .. } => entries.get(&(rank, laid.site, false)),
+                GpuCalls::Tests => entries.get(&(rank, laid.site, true)),
+                GpuCalls::Completing { site, .. } => waits.get(&(rank, laid.site, site)),
+            };
+            let mut left = laid.ns;
+            for &place in places.into_iter().flatten() {
+                left = left - self.lay_to_gpu(laid.calls, place, left);
+            }
+        }
+    }
+
+    /// Takes at most so much out of an entry, or a wait; of another size than is meant nothing.
+    fn lay_to_gpu(&mut self, calls: GpuCalls, place: usize, most: Nanos) -> Nanos {
+        match calls {
+            GpuCalls::Own { size_class } if self.entries[place].size_class != size_class => {
+                Nanos(0)
+            }
+            GpuCalls::Own { .. } | GpuCalls::Tests => self.entries[place].cell.lay_to_gpu(most),
+            GpuCalls::Completing { size_class, .. } => {
+                let (post, wait, waited) = &mut self.waits[place];
+                if self.entries[*post].size_class != size_class {
+                    return Nanos(0);
+                }
+                let taken = self.entries[*wait].cell.lay_to_gpu(most.min(*waited));
+                *waited = *waited - taken;
+                let completion = &mut self.entries[*post].cell.completion;
+                *completion = (*completion - taken).max(Nanos(0));
+                taken
+            }
+        }
+    }
+
     /// Whether some rank kept sums alone from some time on.
     pub fn is_summarized(&self) -> bool {
         self.ranks.iter().any(|rank| rank.info.summarized.is_some())

@@ -3,7 +3,7 @@
 use super::super::finding::Finding;
 use super::super::sums::join_ranges;
 use super::Gatherer;
-use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
+use lapscope_measure::overlap::exposure::{BesideGpu, Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited};
 use lapscope_trace::target::VISIBLE;
 use lapscope_trace::{Direction, Half};
@@ -22,8 +22,10 @@ impl Gatherer<'_> {
                 && operation.direction == Direction::Send
                 && endpoint.post.or_zero() >= VISIBLE;
             let waited = if may_wait { self.add_post(index) } else { 0 };
+            let post_end = endpoint.begin + endpoint.post.or_zero();
+            let beside_gpu = rank.devices.computed_within(endpoint.begin, post_end);
             let (ns, calls) = &mut by_operation[endpoint.operation as usize];
-            *ns += endpoint.post.or_zero() - waited;
+            *ns += (endpoint.post.or_zero() - waited - beside_gpu).max(0);
             *calls += 1;
         }
         for (operation, (ns, calls)) in rank.operations.iter().zip(by_operation) {
@@ -52,7 +54,14 @@ impl Gatherer<'_> {
         let Some(came) = self.trace.waited_until(&half, next) else { return 0 };
         let late_partner = (came.min(partner.post_begin) - half.post_begin).max(0);
         let no_remote_progress = came - half.post_begin - late_partner;
-        let exposed = Exposure { late_partner, no_remote_progress, ..Exposure::default() };
+        let mut exposed = Exposure { late_partner, no_remote_progress, ..Exposure::default() };
+        let posted = half.post_begin + late_partner;
+        let gpus = &self.trace.ranks[self.rank].devices;
+        exposed.lay_to_gpu(BesideGpu {
+            late: gpus.computed_within(half.post_begin, posted),
+            outside: gpus.computed_within(posted, came),
+            rest: 0,
+        });
         let waited = Waited {
             half,
             at: Some(operation.site),

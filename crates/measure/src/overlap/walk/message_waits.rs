@@ -38,7 +38,7 @@ impl<W: Witness> Walk<'_, W> {
             if rank.threads.count() == 1 {
                 self.add_waiting_loop(begin, begin + lasted);
             }
-            self.found.polling += &sums;
+            self.add_polling(&sums, wait.operation);
         } else {
             self.found.cells[cell as usize].1.blocking += &sums;
             let moment = self.moment(wait.begin);

@@ -52,11 +52,18 @@ impl<W: Witness> Walk<'_, W> {
         self.blame(blamed, &sums.exposed);
         let half = wait_from(waited.half, begin, all);
         self.witness.polled(&Waited { half, exposed: sums.exposed, bounds, ..waited });
-        self.found.polling += &sums;
+        self.add_polling(&sums, call.operation);
     }
 }
 
 impl<W: Witness> Walk<'_, W> {
+    /// `test`: the operation that is tests.
+    pub(super) fn add_polling(&mut self, sums: &BlockingSums, test: u32) {
+        self.found.polling += sums;
+        let site = self.trace.ranks[self.rank].operations[test as usize].site;
+        *self.found.polled_beside_gpu.entry(site).or_default() += sums.exposed.beside_gpu;
+    }
+
     /// A loop that waited from then to then. Nothing between its tests is computation.
     pub(super) fn add_waiting_loop(&mut self, begin: i64, end: i64) {
         let lasted = self.trace.ranks[self.rank].presence.outside(begin, end);

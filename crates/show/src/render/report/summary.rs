@@ -176,11 +176,9 @@ fn exposed(report: &Report) -> String {
         report.mean().time(totals.run_ns)
     );
     let parts = split(totals);
-    // of calls that block the parts have what they were beside kernels, too
-    let is_whole = summary.overlapped_with_gpu_ns.map_or(true, |beside| beside.0 == 0);
     let communication = parts.iter().filter(|(part, _)| part.is_communication);
     if let Some((MpiTimePart { in_sentence, .. }, most)) =
-        communication.max_by_key(|(_, part)| *part).filter(|(_, part)| part.0 > 0 && is_whole)
+        communication.max_by_key(|(_, part)| *part).filter(|(_, part)| part.0 > 0)
     {
         text += &format!(", most of it {in_sentence} ({})", share(*most, report));
     }

@@ -28,7 +28,7 @@ fn for_each(
     parameters: impl Params,
     mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(parameters)?;
     while let Some(row) = rows.next()? {
         take(row)?;
@@ -43,5 +43,5 @@ fn collect<T, All: FromIterator<T>>(
     parameters: impl Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<All> {
-    connection.prepare(sql)?.query_map(parameters, read)?.collect()
+    connection.prepare_cached(sql)?.query_map(parameters, read)?.collect()
 }

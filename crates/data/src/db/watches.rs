@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::{collect, Database};
+use super::{collect, query_row, Database};
 use crate::model::{Count, Text, Watch, WatchLeftOut, Watcher};
 
 /// Whether a rank of the file was asked to watch buffers.
@@ -11,7 +11,7 @@ use crate::model::{Count, Text, Watch, WatchLeftOut, Watcher};
 /// What SQLite says while reading, as of all that follow.
 pub fn was_asked_to_watch(database: &Database) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM watcher)";
-    database.connection.query_row(sql, [], |row| row.get(0))
+    query_row(&database.connection, sql, [], |row| row.get(0))
 }
 
 /// The ranks that were asked to watch buffers, in the order of their keys.

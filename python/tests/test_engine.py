@@ -92,6 +92,20 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, path: Path) -> 
     assert (asked.returncode, said, out) == (0, b"", plain.stdout)
 
 
+def test_a_scheduler_that_is_killed_ends_the_command_with_what_to_do(tmp_path: Path, path: Path) -> None:
+    with started(tmp_path, workers=1) as cluster:
+        nanny = cluster.worker()
+        cluster.await_workers(2)
+        line = [os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--parts", "8", "--engine", cluster.engine]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as asked:
+            until(lambda: bool(workers_of(nanny)) or asked.poll() is not None)
+            assert asked.poll() is None, "it was over before"
+            cluster.kill_scheduler()
+            out, said = asked.communicate(timeout=PATIENCE)
+    assert asked.returncode == 1 and out == b"", said
+    assert b"the Dask scheduler is gone" in said and b"start it" in said and said.count(b"\n") == 1, said
+
+
 def test_a_database_that_cannot_be_read_is_left_out_as_without_dask(cluster: Cluster, path: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(path, run)

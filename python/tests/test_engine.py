@@ -144,6 +144,21 @@ def test_a_worker_that_does_not_see_the_run_is_named(tmp_path: Path, path: Path)
     assert os.uname().nodename.encode() in asked.stderr and b"same path" in asked.stderr
 
 
+@pytest.mark.parametrize("local", [False, pytest.param(True, marks=thorough)])
+def test_a_full_disk_is_said_with_the_way_out(cluster: Cluster, path: Path, tmp_path: Path, local: bool) -> None:
+    fills = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'mount -t tmpfs -o size=4k none "{tmp_path}" && exec "$@"', "sh"]
+    if subprocess.run([*fills, "true"], capture_output=True).returncode != 0:
+        pytest.skip("NOT TESTED: a full disk: this user has no mount namespaces")
+    line = [*fills, os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--parts", "4"]
+    plain = lapscope("overlap", path)
+    in_parts = subprocess.run(line, capture_output=True, env=environment(TMPDIR=str(tmp_path)), timeout=PATIENCE)
+    assert (in_parts.returncode, in_parts.stdout) == (0, plain.stdout), "what is kept there saves time, nothing else"
+    line += ["--engine", "dask" if local else cluster.engine]
+    asked = subprocess.run(line, capture_output=True, env=environment(TMPDIR=str(tmp_path)), timeout=PATIENCE)
+    assert asked.returncode == 1 and asked.stdout == b""
+    assert b"on another disk" in asked.stderr and asked.stderr.count(b"\n") == 1, asked.stderr
+
+
 def test_a_part_that_fails_is_named_with_its_ranks(cluster: Cluster, path: Path, tmp_path: Path) -> None:
     (tmp_path / "question").write_bytes(b"this is none")
     stage = {"question": str(tmp_path / "question"), "parts": ["0-3", "4-7"], "answer": str(tmp_path / "answer")}

@@ -65,7 +65,7 @@ pub use scan::{
     rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, NoSink, RequestRow,
     RowSink,
 };
-pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
+pub use watches::{read_left_out, read_watchers, scan_watches};
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]

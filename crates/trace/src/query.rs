@@ -11,7 +11,7 @@ mod watches;
 use rusqlite::{Connection, Params, Row};
 
 pub(crate) use communicators::{communicators, CommunicatorRow};
-pub(crate) use injection::{injection_budget, injection_sums, injectors, was_asked_to_inject};
+pub(crate) use injection::{injection_budget, injection_sums, injectors};
 pub(crate) use measures::{counters, has_cpu_time, CounterRow, SumSource};
 pub(crate) use operations::{
     collectives, left_out, operation_sites, operations, peers, request_sites, OperationSite,

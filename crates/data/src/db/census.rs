@@ -116,6 +116,13 @@ impl Census {
         self.files_that(|asked| asked.to_sample)
     }
 
+    /// Files with such a rank.
+    pub fn files_with(&self, is_one: impl Fn(&RankInfo) -> bool) -> Vec<PathBuf> {
+        let files = self.files.iter().zip(&self.ranks);
+        let files = files.filter(|(_, ranks)| ranks.iter().any(&is_one));
+        files.map(|(path, _)| path.clone()).collect()
+    }
+
     fn files_that(&self, was_asked: impl Fn(&RankTasks) -> bool) -> Vec<PathBuf> {
         let files = self.files.iter().zip(&self.asked).filter(|(_, asked)| was_asked(asked));
         files.map(|(path, _)| path.clone()).collect()

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fixture::bare;
+use crate::html::page;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
 use lapscope_fixture::{edit_rank, share, Fixture};
@@ -345,6 +346,16 @@ fn pictures_do_not_depend_on_the_parts() {
     assert!(read["timeline"]["messages"].as_array().unwrap().len() > 1, "{whole}");
     for parts in share!(0, vec![4, 1, 9]) {
         check_same(&whole, &drawn(Some(parts)), &format!("pictures in {parts} parts"));
+    }
+}
+
+#[test]
+fn the_page_does_not_depend_on_the_parts() {
+    let directory = run();
+    let whole = page(directory.path(), &[]);
+    assert!(whole.len() > 10_000);
+    for more in share!(0, vec![&["--parts", "8"][..], &["--memory", "16M"]]) {
+        check_same(&whole, &page(directory.path(), more), &format!("{more:?}"));
     }
 }
 

@@ -51,6 +51,9 @@ class Cluster:
         process = self._start("dask_worker", [self.address, "--no-dashboard", *options], under)
         return process.pid
 
+    def kill_scheduler(self) -> None:
+        self._processes[0].kill()
+
     def end(self) -> None:
         for process in reversed(self._processes):
             with contextlib.suppress(psutil.NoSuchProcess):

@@ -92,6 +92,20 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, path: Path) -> 
     assert (asked.returncode, said, out) == (0, b"", plain.stdout)
 
 
+def test_a_scheduler_that_is_killed_ends_the_command_with_what_to_do(tmp_path: Path, path: Path) -> None:
+    with started(tmp_path, workers=1) as cluster:
+        nanny = cluster.worker()
+        cluster.await_workers(2)
+        line = [os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--parts", "8", "--engine", cluster.engine]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as asked:
+            until(lambda: bool(workers_of(nanny)) or asked.poll() is not None)
+            assert asked.poll() is None, "it was over before"
+            cluster.kill_scheduler()
+            out, said = asked.communicate(timeout=PATIENCE)
+    assert asked.returncode == 1 and out == b"", said
+    assert b"the Dask scheduler is gone" in said and b"start it" in said and said.count(b"\n") == 1, said
+
+
 def test_a_database_that_cannot_be_read_is_left_out_as_without_dask(cluster: Cluster, path: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(path, run)
@@ -128,6 +142,21 @@ def test_a_worker_that_does_not_see_the_run_is_named(tmp_path: Path, path: Path)
     assert asked.returncode != 0 and asked.stdout == b""
     assert f"sees other files: {path} has 0 databases there, 8 here".encode() in asked.stderr
     assert os.uname().nodename.encode() in asked.stderr and b"same path" in asked.stderr
+
+
+@pytest.mark.parametrize("local", [False, pytest.param(True, marks=thorough)])
+def test_a_full_disk_is_said_with_the_way_out(cluster: Cluster, path: Path, tmp_path: Path, local: bool) -> None:
+    fills = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'mount -t tmpfs -o size=4k none "{tmp_path}" && exec "$@"', "sh"]
+    if subprocess.run([*fills, "true"], capture_output=True).returncode != 0:
+        pytest.skip("NOT TESTED: a full disk: this user has no mount namespaces")
+    line = [*fills, os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--parts", "4"]
+    plain = lapscope("overlap", path)
+    in_parts = subprocess.run(line, capture_output=True, env=environment(TMPDIR=str(tmp_path)), timeout=PATIENCE)
+    assert (in_parts.returncode, in_parts.stdout) == (0, plain.stdout), "what is kept there saves time, nothing else"
+    line += ["--engine", "dask" if local else cluster.engine]
+    asked = subprocess.run(line, capture_output=True, env=environment(TMPDIR=str(tmp_path)), timeout=PATIENCE)
+    assert asked.returncode == 1 and asked.stdout == b""
+    assert b"on another disk" in asked.stderr and asked.stderr.count(b"\n") == 1, asked.stderr
 
 
 def test_a_part_that_fails_is_named_with_its_ranks(cluster: Cluster, path: Path, tmp_path: Path) -> None:

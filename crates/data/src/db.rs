@@ -1,9 +1,9 @@
 //! Opens runs: finds their files, checks that they are ours, reads definitions. Everything is read-only.
 //!
 //! Of files with few calls, opening is most of the time: each statement of its own locks the file and reads its first
-//! page again, and each opening parses the schema. So one transaction spans all that is read of an open file, the
-//! format is told from the first page before SQLite sees the file, and whether tables are tables is asked of all of
-//! them together.
+//! page again, and each connection parses the schema. So one transaction spans all that is read of an open file, the
+//! format is told from the first page before SQLite sees the file, whether tables are tables is asked of all of
+//! them together, and a connection reads one file after the other (`in_turn`).
 
 mod census;
 pub mod check;
@@ -14,6 +14,7 @@ mod counter_sums;
 mod definitions;
 mod guard;
 pub mod ids;
+mod in_turn;
 mod leaves;
 mod locate;
 mod operations;
@@ -30,12 +31,13 @@ use std::path::{Path, PathBuf};
 
 use rayon::iter::Either;
 use rayon::prelude::*;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Params, Row};
 use thiserror::Error;
 
 use crate::model::Rank;
 use crate::store;
 use check::BadValue;
+use in_turn::{Idle, InTurn};
 
 pub use census::Census;
 pub use columns::FromRow;
@@ -64,7 +66,7 @@ pub use scan::{
     rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, NoSink, RequestRow,
     RowSink,
 };
-pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
+pub use watches::{read_left_out, read_watchers, scan_watches};
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]
@@ -157,6 +159,8 @@ impl DbError {
 pub struct Database {
     pub path: PathBuf,
     pub connection: Connection,
+    /// Where the connection may read other files.
+    in_turn: Option<InTurn>,
 }
 
 impl Database {
@@ -168,16 +172,25 @@ impl Database {
     pub fn open(path: &Path) -> Result<Database, DbError> {
         let header = read_header(path)?;
         header.check(path)?;
+        Database::open_by(path, &header, store::vfs())
+    }
+
+    /// By one of SQLite's ways to files.
+    fn open_by(path: &Path, header: &Header, vfs: &str) -> Result<Database, DbError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags_and_vfs(path, flags, store::vfs())
+        let connection = Connection::open_with_flags_and_vfs(path, flags, vfs)
             .map_err(DbError::reading(path))?;
         guard(&connection).map_err(DbError::reading(path))?;
-        guard::limit_work(&connection, header.bytes);
-        // Each statement of its own would lock the file and look for its journal: most of what a small file costs.
-        connection.execute_batch("BEGIN").map_err(DbError::reading(path))?;
-        let database = Database { path: path.into(), connection };
+        let database = Database { path: path.into(), connection, in_turn: None };
+        database.begin(header).map_err(DbError::reading(path))?;
         guard::only_tables(&database)?;
         Ok(database)
+    }
+
+    /// Each statement of its own would lock the file and look for its journal: most of what a small file costs.
+    fn begin(&self, header: &Header) -> rusqlite::Result<()> {
+        guard::limit_work(&self.connection, header.bytes);
+        self.connection.execute_batch("BEGIN")
     }
 }
 
@@ -187,6 +200,12 @@ struct Header {
     bytes: u64,
     application_id: i64,
     user_version: i64,
+    /// How its pages are laid out: what SQLite knows of a file without asking again.
+    layout: Vec<u8>,
+    /// What SQLite puts beside it while it is changed, and says there how it goes on, or goes back.
+    beside: [PathBuf; 3],
+    /// Whether some of it is there, or would be where the file is written to a log.
+    has_beside: bool,
 }
 
 impl Header {
@@ -210,6 +229,10 @@ fn read_header(path: &Path) -> Result<Header, DbError> {
     const BYTES: usize = 100;
     const USER_VERSION_AT: usize = 60;
     const APPLICATION_ID_AT: usize = 68;
+    const VERSIONS_AT: std::ops::Range<usize> = 18..20;
+    const WITH_LOG: u8 = 2;
+    /// Sizes of pages, versions and fractions; counter and format of the schema; whether pages move, and the encoding of texts.
+    const LAYOUT_AT: [std::ops::Range<usize>; 3] = [16..24, 40..48, 52..60];
     let io = |source| DbError::Io { path: path.into(), source };
     let mut file = crate::files::open_regular(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => DbError::NotFound(path.into()),
@@ -217,14 +240,21 @@ fn read_header(path: &Path) -> Result<Header, DbError> {
         _ => io(error),
     })?;
     // SQLite follows links to the file, and from there on none
-    let real = path.canonicalize().unwrap_or_else(|_| path.into());
-    for suffix in ["-journal", "-wal", "-shm"] {
+    let is_link = path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+    let real = is_link.then(|| path.canonicalize().ok()).flatten();
+    let real = real.as_deref().unwrap_or(path);
+    let beside = ["-journal", "-wal", "-shm"].map(|suffix| {
         let mut beside = real.as_os_str().to_owned();
         beside.push(suffix);
-        let beside = PathBuf::from(beside);
-        if beside.symlink_metadata().is_ok_and(|facts| !facts.is_file()) {
-            return Err(DbError::NotRegular(beside));
+        PathBuf::from(beside)
+    });
+    let mut has_beside = false;
+    for path in &beside {
+        let Ok(facts) = path.symlink_metadata() else { continue };
+        if !facts.is_file() {
+            return Err(DbError::NotRegular(path.clone()));
         }
+        has_beside = true;
     }
     let mut header = [0u8; BYTES];
     match file.read_exact(&mut header) {
@@ -241,7 +271,20 @@ fn read_header(path: &Path) -> Result<Header, DbError> {
         bytes: file.metadata().map_err(io)?.len(),
         application_id: number(APPLICATION_ID_AT),
         user_version: number(USER_VERSION_AT),
+        layout: LAYOUT_AT.into_iter().flat_map(|range| header[range].to_vec()).collect(),
+        beside,
+        has_beside: has_beside || header[VERSIONS_AT].contains(&WITH_LOG),
     })
+}
+
+/// As rusqlite has it, by a statement that the connection keeps.
+pub(crate) fn query_row<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.prepare_cached(sql)?.query_row(parameters, read)
 }
 
 /// The answers for the files that could be read, in the order of the files, and why the others could not.
@@ -260,11 +303,8 @@ where
     T: Send,
     F: Fn(&Database, FileDefinitions) -> Result<T, DbError> + Sync,
 {
-    let (read, mut failed) = side_by_side(paths, |path| {
-        let database = Database::open(path)?;
-        let definitions = FileDefinitions::read(&database)?;
-        work(&database, definitions)
-    });
+    let (read, mut failed) =
+        side_by_side(paths, |database| work(database, FileDefinitions::read(database)?));
     if read.is_empty() && !failed.is_empty() {
         return Err(failed.swap_remove(0));
     }
@@ -275,9 +315,16 @@ where
 /// `one` must not give work to other threads, or its own would begin another file meanwhile.
 pub(crate) fn side_by_side<T: Send>(
     paths: &[PathBuf],
-    one: impl Fn(&Path) -> Result<T, DbError> + Sync,
+    one: impl Fn(&Database) -> Result<T, DbError> + Sync,
 ) -> (Vec<T>, Vec<DbError>) {
-    paths.par_iter().with_max_len(1).partition_map(|path| match one(path) {
+    let idle = Idle::default();
+    let read = |path: &PathBuf| {
+        let database = idle.open(path)?;
+        let read = one(&database)?;
+        idle.take_back(database);
+        Ok(read)
+    };
+    paths.par_iter().with_max_len(1).partition_map(|path| match read(path) {
         Ok(value) => Either::Left(value),
         Err(error) => Either::Right(error),
     })

@@ -47,7 +47,7 @@ pub fn read_pending(
              o.call_path_id, p.begin_ns
       FROM call p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.duration_ns IS NULL";
     let read = || -> rusqlite::Result<Vec<PendingRow>> {
-        let mut statement = database.connection.prepare(sql)?;
+        let mut statement = database.connection.prepare_cached(sql)?;
         let rows = statement.query_map([], |row| pending_row(row, of_file, definitions))?;
         rows.collect()
     };

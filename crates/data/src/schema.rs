@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::Connection;
 use serde::Serialize;
 
+use crate::db::query_row;
 use crate::db::rules::{BIG_TABLES, LATER_TABLES, TABLES};
 use crate::model::bounds::MOST_ROWS;
 
@@ -123,7 +124,7 @@ pub fn lacks(connection: &Connection, schema: &str, table: &str) -> rusqlite::Re
         return Ok(false);
     }
     let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM {schema}.sqlite_schema WHERE name = ?1)");
-    connection.query_row(&sql, [table], |row| row.get(0))
+    query_row(connection, &sql, [table], |row| row.get(0))
 }
 
 /// By table the columns that a file has.

@@ -21,11 +21,11 @@ use self::resources::{check_fits_whole, Resources};
 use crate::calibration;
 use lapscope_advise::problem::{find_problems_of, in_short};
 use lapscope_data::db::{
-    find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
+    find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, PerFile, RunFiles,
 };
 use lapscope_data::files::machine_memory;
 use lapscope_data::job::{as_run, JobRun};
-use lapscope_data::model::{CallPath, Frame, Rank};
+use lapscope_data::model::{CallPath, Frame, Rank, RankInfo};
 use lapscope_data::pending::read_pending;
 use lapscope_data::places::{group::Grouping, FilePlaces, Places};
 use lapscope_data::recovery::{recover_run, Copies};
@@ -309,11 +309,22 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn pending(&mut self) -> Result<Pending> {
+        self.pending_with(|_| true)
+    }
+
+    /// As [`OpenRun::pending`], of files with such a rank.
+    ///
+    /// # Errors
+    /// As [`OpenRun::pending`].
+    pub fn pending_with(&mut self, is_one: impl Fn(&RankInfo) -> bool) -> Result<Pending> {
         let places = self.places(Grouping::Address)?;
-        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+        let per_file = for_each_file(&self.census.files_with(is_one), |database, definitions| {
             let rows = read_pending(database, places.of_file(&database.path), &definitions)?;
             Ok(FilePending { definitions, rows })
-        })?;
+        });
+        // files that are not looked at may be left
+        let per_file =
+            per_file.unwrap_or_else(|error| PerFile { read: Vec::new(), failed: vec![error] });
         self.leave_out(per_file.failed)?;
         let infos = || per_file.read.iter().flat_map(|file| &file.definitions.ranks);
         let ranks = infos().map(|info| info.rank).collect();

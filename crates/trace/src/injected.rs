@@ -15,9 +15,7 @@ use serde::Serialize;
 
 use self::arms::{Arms, Posted};
 use self::page::Page;
-use crate::query::{
-    injection_budget, injection_sums, injectors, request_sites, was_asked_to_inject, OperationSite,
-};
+use crate::query::{injection_budget, injection_sums, injectors, request_sites, OperationSite};
 use lapscope_data::db::{for_each_file, scan_rows, Database, DbError, FileDefinitions};
 use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, Places, PlacesOfFile, SiteId};
@@ -74,23 +72,17 @@ pub struct InjectionRow {
     pub tests: Tests,
 }
 
-/// Reads the files in which a rank was asked to inject; also why some could not be read.
+/// Reads files in which a rank was asked to inject; also why some could not be read.
 pub fn read_files(
     databases: &[PathBuf],
     places: &Places,
     ranks: &[Rank],
 ) -> (Vec<FileInjection>, Vec<DbError>) {
-    let has_injector = |path: &PathBuf| Database::open(path).is_ok_and(|file| was_asked(&file));
-    let files: Vec<PathBuf> = databases.iter().filter(|path| has_injector(path)).cloned().collect();
-    let read = for_each_file(&files, |database, definitions| {
+    let read = for_each_file(databases, |database, definitions| {
         let of_file = places.of_file(&database.path);
         read_file(database, of_file, &definitions, ranks).map_err(DbError::reading(&database.path))
     });
     read.map_or_else(|error| (Vec::new(), vec![error]), |read| (read.read, read.failed))
-}
-
-fn was_asked(database: &Database) -> bool {
-    was_asked_to_inject(&database.connection).unwrap_or(true) // why not is said by who reads it
 }
 
 fn read_file(

@@ -11,7 +11,7 @@ mod watches;
 use rusqlite::{Connection, Params, Row};
 
 pub(crate) use communicators::{communicators, CommunicatorRow};
-pub(crate) use injection::{injection_budget, injection_sums, injectors, was_asked_to_inject};
+pub(crate) use injection::{injection_budget, injection_sums, injectors};
 pub(crate) use measures::{counters, has_cpu_time, CounterRow, SumSource};
 pub(crate) use operations::{
     collectives, left_out, operation_sites, operations, peers, request_sites, OperationSite,
@@ -28,7 +28,7 @@ fn for_each(
     parameters: impl Params,
     mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(parameters)?;
     while let Some(row) = rows.next()? {
         take(row)?;
@@ -43,5 +43,5 @@ fn collect<T, All: FromIterator<T>>(
     parameters: impl Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<All> {
-    connection.prepare(sql)?.query_map(parameters, read)?.collect()
+    connection.prepare_cached(sql)?.query_map(parameters, read)?.collect()
 }

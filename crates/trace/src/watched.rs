@@ -5,7 +5,7 @@ pub mod bounds;
 pub mod ranks;
 pub mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -14,8 +14,7 @@ use self::bounds::TimeBounds;
 use self::words::{Buffer, Word};
 use crate::query::operation_sites;
 use lapscope_data::db::{
-    for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, Database, DbError,
-    FileDefinitions,
+    for_each_file, read_watchers, scan_rows, scan_watches, Database, DbError, FileDefinitions,
 };
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
@@ -100,18 +99,13 @@ pub struct RunWatches {
     pub buffers: Vec<Watched>,
 }
 
-/// Reads the files in which one of these ranks, or of all, was asked to watch; also why some could not be read.
+/// Reads these ranks, or all, of files in which one was asked to watch; also why some could not be read.
 pub fn read_files(
     databases: &[PathBuf],
     places: &Places,
     ranks: &[Rank],
 ) -> (RunWatches, Vec<DbError>) {
-    // why a file cannot be read is said by who reads it
-    let is_asked = |path: &Path| {
-        Database::open(path).map_or(true, |file| was_asked_to_watch(&file).unwrap_or(true))
-    };
-    let files: Vec<PathBuf> = databases.iter().filter(|path| is_asked(path)).cloned().collect();
-    let read = for_each_file(&files, |database, definitions| {
+    let read = for_each_file(databases, |database, definitions| {
         let of_file = places.of_file(&database.path);
         let reader = FileReader { of_file, database };
         reader.read(&definitions, ranks).map_err(DbError::reading(&database.path))

@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 import time
+from concurrent.futures import CancelledError
 from typing import Any, Callable, Iterator, List
 
 import cloudpickle
@@ -179,6 +180,12 @@ class Parts:
             raise EngineError(
                 "a part ended every worker that looked at it, as where memory is short: let --memory be smaller, or give the "
                 f"workers more ({error})"
+            ) from error
+        except CancelledError as error:
+            # nothing here cancels a task: Dask does where it loses its scheduler, which knows all of them
+            raise EngineError(
+                "the Dask scheduler is gone, or has let go of what it was asked: start it again, with workers that have the memory that a "
+                "part takes, or use --engine dask for a cluster on this machine"
             ) from error
         except Exception as error:
             raise EngineError(f"{error} (tried {RETRIES + 1} times)") from error

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import queue
@@ -122,10 +123,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             why = f"{sys.executable} has no Dask ({error}); install it: {sys.executable} -m pip install dask distributed cryptography"
         except Exception as error:
             why = f"Dask failed: {type(error).__name__}: {error}"
-            quiet.show()
+            if is_without_room(error):
+                why = f"{tempfile.gettempdir()} has no room left: make some, or let TMPDIR name a place on another disk"
+            else:
+                quiet.show()
         with contextlib.suppress(BrokenPipeError):
             talk.say({"failed": why})
         return 1
+
+
+def is_without_room(error: Optional[BaseException]) -> bool:
+    """Whether what it came from is that a disk is full."""
+    while error is not None and not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def serve(talk: Talk, quiet: Quiet, options: argparse.Namespace) -> int:

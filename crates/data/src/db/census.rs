@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Row;
 
 use super::samples::was_asked_to_sample;
-use super::{check, rows_to_scan, side_by_side, Database, DbError, FileDefinitions};
+use super::{check, query_row, rows_to_scan, side_by_side, Database, DbError, FileDefinitions};
 use crate::model::{Rank, RankInfo};
 
 /// The files of a run that can be read, and why the others cannot.
@@ -40,7 +40,7 @@ impl RankTasks {
         let read = |row: &Row<'_>| {
             Ok(RankTasks { to_inject: row.get(0)?, to_watch: row.get(1)?, to_sample })
         };
-        database.connection.query_row(sql, [], read)
+        query_row(&database.connection, sql, [], read)
     }
 }
 
@@ -57,13 +57,13 @@ impl Census {
         files: &[PathBuf],
         more: impl Fn(&Database) -> Result<T, DbError> + Sync,
     ) -> (Census, Vec<T>) {
-        let (read, failed) = side_by_side(files, |path| {
-            let database = Database::open(path)?;
-            check::small_tables(&database.connection).map_err(DbError::reading(path))?;
-            let rows = rows_to_scan(&database.connection).map_err(DbError::reading(path))?;
-            let asked = RankTasks::read(&database).map_err(DbError::reading(path))?;
-            let ranks = FileDefinitions::read_ranks(&database)?;
-            Ok((path.to_path_buf(), rows, asked, ranks, more(&database)?))
+        let (read, failed) = side_by_side(files, |database| {
+            let Database { path, connection, .. } = database;
+            check::small_tables(connection).map_err(DbError::reading(path))?;
+            let rows = rows_to_scan(connection).map_err(DbError::reading(path))?;
+            let asked = RankTasks::read(database).map_err(DbError::reading(path))?;
+            let ranks = FileDefinitions::read_ranks(database)?;
+            Ok((path.clone(), rows, asked, ranks, more(database)?))
         });
         let mut census = Census { failed, ..Census::default() };
         let mut all = Vec::new();
@@ -114,6 +114,13 @@ impl Census {
     /// Files in which a rank was asked to take samples.
     pub fn asked_to_sample(&self) -> Vec<PathBuf> {
         self.files_that(|asked| asked.to_sample)
+    }
+
+    /// Files with such a rank.
+    pub fn files_with(&self, is_one: impl Fn(&RankInfo) -> bool) -> Vec<PathBuf> {
+        let files = self.files.iter().zip(&self.ranks);
+        let files = files.filter(|(_, ranks)| ranks.iter().any(&is_one));
+        files.map(|(path, _)| path.clone()).collect()
     }
 
     fn files_that(&self, was_asked: impl Fn(&RankTasks) -> bool) -> Vec<PathBuf> {

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::copied::rule_of_rows;
 use super::ids::Ends;
+use super::query_row;
 use super::rules::{conditions, describe, ColumnRule, BIG_TABLES, TABLES};
 use super::small::SmallTables;
 use crate::schema::lacks;
@@ -137,7 +138,7 @@ fn filled_tables(
         there.iter().map(|(table, _)| format!("EXISTS (SELECT 1 FROM {table})")).collect();
     let sql = format!("SELECT {}", each.join(", "));
     let are_filled: Vec<bool> =
-        connection.query_row(&sql, [], |row| (0..there.len()).map(|at| row.get(at)).collect())?;
+        query_row(connection, &sql, [], |row| (0..there.len()).map(|at| row.get(at)).collect())?;
     let filled = there.into_iter().zip(are_filled).filter(|(_, is_filled)| *is_filled);
     Ok(filled.map(|(table, _)| table).collect())
 }
@@ -158,7 +159,7 @@ fn of_row(table: &str, row: &Row<'_>) -> rusqlite::Result<BadValue> {
 fn within_world(connection: &Connection) -> rusqlite::Result<()> {
     let sql =
         "SELECT rank, world_rank, world_size FROM rank WHERE world_rank >= world_size LIMIT 1";
-    let found = connection.query_row(sql, [], |row| {
+    let found = query_row(connection, sql, [], |row| {
         let (key, rank, size): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok(BadValue {
             table: "rank".to_owned(),
@@ -173,7 +174,7 @@ fn within_world(connection: &Connection) -> rusqlite::Result<()> {
 /// A rank is once in a file.
 fn once(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT max(rank), world_rank FROM rank GROUP BY world, world_rank, life HAVING count(*) > 1 LIMIT 1";
-    let found = connection.query_row(sql, [], |row| {
+    let found = query_row(connection, sql, [], |row| {
         Ok(BadValue {
             table: "rank".to_owned(),
             row: shown(row.get_ref(0)?),
@@ -248,7 +249,7 @@ pub fn leaves_out(connection: &Connection, schema: &str) -> rusqlite::Result<boo
     let said = format!(
         "SELECT EXISTS (SELECT 1 FROM {schema}.detail) OR EXISTS (SELECT 1 FROM {schema}.left_out)"
     );
-    connection.query_row(&said, [], |row| row.get(0))
+    query_row(connection, &said, [], |row| row.get(0))
 }
 
 /// An error about a table as a whole.

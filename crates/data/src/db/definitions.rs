@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use rusqlite::Row;
 
-use super::{Database, DbError};
+use super::{query_row, Database, DbError};
 use crate::model::{
     CopiedSends, Count, DeviceRecorder, Full, Processor, Rank, RankInfo, RankKey, Text,
 };
@@ -75,7 +75,7 @@ pub(crate) fn collect<T, C: FromIterator<T>>(
     sql: &str,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<C> {
-    database.connection.prepare(sql)?.query_map([], read)?.collect()
+    database.connection.prepare_cached(sql)?.query_map([], read)?.collect()
 }
 
 const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, pid, command, executable, mpi_abi, mpi_library,
@@ -174,5 +174,5 @@ fn copied_sends(row: &Row<'_>) -> rusqlite::Result<Option<CopiedSends>> {
 
 fn count_threaded(database: &Database) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM (SELECT rank FROM thread WHERE calls > 0 GROUP BY rank HAVING count(*) > 1)";
-    database.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
+    query_row(&database.connection, sql, [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
 }

@@ -59,7 +59,7 @@ pub(super) fn is_stopped(error: &rusqlite::Error) -> bool {
 
 /// Where lapscope has tables, the file has tables, with columns that hold values and are not computed.
 pub(super) fn only_tables(database: &Database) -> Result<(), DbError> {
-    let Database { path, connection } = database;
+    let Database { path, connection, .. } = database;
     match find_foreign(connection).map_err(DbError::reading(path))? {
         Some(what) => Err(DbError::Foreign { path: path.into(), what }),
         None => Ok(()),

@@ -3,6 +3,8 @@
 use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
+use super::query_row;
+
 /// The first and the last id of a table; 1 and 0 when it is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
@@ -18,7 +20,7 @@ impl Ends {
         let sql = format!(
             "SELECT coalesce((SELECT min(id) FROM {table}), 1), coalesce((SELECT max(id) FROM {table}), 0)"
         );
-        connection.query_row(&sql, [], |row| Ok(Ends { first: row.get(0)?, last: row.get(1)? }))
+        query_row(connection, &sql, [], |row| Ok(Ends { first: row.get(0)?, last: row.get(1)? }))
     }
 
     /// Whether so many rows leave no gap.
@@ -43,11 +45,11 @@ impl Ids {
         let Ends { first, last } = Ends::read(connection, table)?;
         // counting looks at no row
         let count: i64 =
-            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+            query_row(connection, &format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
         if (Ends { first, last }).holds(count as u64) {
             return Ok(Ids { first, last, others: None });
         }
-        let mut statement = connection.prepare(&format!("SELECT id FROM {table}"))?;
+        let mut statement = connection.prepare_cached(&format!("SELECT id FROM {table}"))?;
         let ids = statement.query_map([], |row| row.get(0))?;
         Ok(Ids { first, last, others: Some(ids.collect::<Result<_, _>>()?) })
     }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
 
-use super::{Database, DbError};
+use super::{query_row, Database, DbError};
 use crate::model::MemoryKind;
 use crate::schema::lacks;
 
@@ -17,7 +17,8 @@ pub fn read_request_memory(
     if lacks(connection, "main", "request_memory")? {
         return Ok(FxHashMap::default());
     }
-    let mut statement = connection.prepare("SELECT request_id, memory FROM request_memory")?;
+    let mut statement =
+        connection.prepare_cached("SELECT request_id, memory FROM request_memory")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     rows.collect()
 }
@@ -31,7 +32,7 @@ pub fn has_request_memory(database: &Database) -> Result<bool, DbError> {
         true => Ok(false),
         false => {
             let sql = "SELECT EXISTS (SELECT 1 FROM request_memory)";
-            database.connection.query_row(sql, [], |row| row.get(0))
+            query_row(&database.connection, sql, [], |row| row.get(0))
         }
     };
     read().map_err(DbError::reading(&database.path))

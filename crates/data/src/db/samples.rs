@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use super::{collect, Database};
+use super::{collect, query_row, Database};
 use crate::model::{Count, SamplePost, SampleRow, SampledThread, Sampler, Text};
 use crate::schema::lacks;
 
@@ -14,7 +14,7 @@ pub fn was_asked_to_sample(database: &Database) -> rusqlite::Result<bool> {
     if lacks(&database.connection, "main", "sampler")? {
         return Ok(false);
     }
-    database.connection.query_row("SELECT EXISTS (SELECT 1 FROM sampler)", [], |row| row.get(0))
+    query_row(&database.connection, "SELECT EXISTS (SELECT 1 FROM sampler)", [], |row| row.get(0))
 }
 
 /// The ranks that were asked to, in the order of their keys.

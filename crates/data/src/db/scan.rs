@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 use super::check::{self, bad_row, locate};
 use super::columns::FromRow;
 use super::ids::{Ends, Ids};
+use super::in_turn::file_bytes;
+use super::query_row;
 use super::rows::{BadColumn, Rows};
 use crate::model::bounds::{LONGEST_NS, MOST_ROWS};
 use crate::model::{CallRow, Count, Nanos, OperationRow, TallyRow};
@@ -65,9 +67,8 @@ pub fn rows_to_scan(connection: &Connection) -> rusqlite::Result<u64> {
 pub fn rows_in(connection: &Connection, table: &str) -> rusqlite::Result<u64> {
     const LEAST_BYTES: i64 = 8; // of a row
     let Ends { first, last } = Ends::read(connection, table)?;
-    let bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    let bytes: i64 = connection.query_row(bytes, [], |row| row.get(0))?;
-    let most = (bytes / LEAST_BYTES).min(MOST_ROWS);
+    let most = file_bytes(connection).map_or(MOST_ROWS, |bytes| bytes / LEAST_BYTES);
+    let most = most.min(MOST_ROWS);
     Ok((last.saturating_sub(first).clamp(-1, most) + 1) as u64)
 }
 
@@ -216,7 +217,7 @@ struct CallCursor<'a> {
 
 /// What the calls and posts of a file's ranks may take together.
 fn most_ns(connection: &Connection) -> rusqlite::Result<i64> {
-    let ranks: i64 = connection.query_row("SELECT count(*) FROM rank", [], |row| row.get(0))?;
+    let ranks: i64 = query_row(connection, "SELECT count(*) FROM rank", [], |row| row.get(0))?;
     Ok(LONGEST_NS.saturating_mul(ranks.max(1)))
 }
 
@@ -329,7 +330,7 @@ pub fn scan_operations(
     sink: &mut (impl RowSink + ?Sized),
 ) -> rusqlite::Result<()> {
     let mut statement = connection
-        .prepare("SELECT id, rank, call_id, call_path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
+        .prepare_cached("SELECT id, rank, call_id, call_path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         sink.operation(&OperationRow {
@@ -353,7 +354,7 @@ pub fn scan_tallies(
     connection: &Connection,
     sink: &mut (impl RowSink + ?Sized),
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(
+    let mut statement = connection.prepare_cached(
         "SELECT rank, call_id, call_path_id, reason = 'unsuccessful_test', size_class, count, bytes, inside_ns, exposed_ns,
                 mpi_ns, overlap_window_ns FROM tally",
     )?;

@@ -25,7 +25,7 @@ impl SmallTables {
         connection: &Connection,
         (table, columns): (&'static str, &'static [ColumnRule]),
     ) -> rusqlite::Result<bool> {
-        let mut statement = connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let mut statement = connection.prepare_cached(&format!("SELECT * FROM {table}"))?;
         let place =
             |(name, _): &ColumnRule| statement.column_index(name.trim_end_matches('?')).ok();
         let places: Option<Vec<usize>> = columns.iter().map(place).collect();

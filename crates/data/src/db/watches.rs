@@ -5,19 +5,10 @@ use rusqlite::{Connection, Row};
 use super::{collect, Database};
 use crate::model::{Count, Text, Watch, WatchLeftOut, Watcher};
 
-/// Whether a rank of the file was asked to watch buffers.
-///
-/// # Errors
-/// What SQLite says while reading, as of all that follow.
-pub fn was_asked_to_watch(database: &Database) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM watcher)";
-    database.connection.query_row(sql, [], |row| row.get(0))
-}
-
 /// The ranks that were asked to watch buffers, in the order of their keys.
 ///
 /// # Errors
-/// A value cannot be.
+/// A value cannot be; what SQLite says while reading, as of all that follow.
 pub fn read_watchers(database: &Database) -> rusqlite::Result<Vec<Watcher>> {
     let sql = "SELECT rank, problem, words, hit_ns, set_ns, spent_ns, other_cpu_ns FROM watcher
                ORDER BY rank";
@@ -103,7 +94,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         full::write(directory.path());
         let database = Database::open(&directory.path().join("rank-0.db")).unwrap();
-        assert!(was_asked_to_watch(&database).unwrap());
         let watchers = read_watchers(&database).unwrap();
         assert_eq!((watchers[0].words, watchers[0].spent), (4, Nanos(42_000)));
         assert_eq!(read_left_out(&database).unwrap()[0].buffers, 9);

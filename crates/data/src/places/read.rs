@@ -30,8 +30,8 @@ impl Places {
     /// # Errors
     /// No file could be read.
     pub fn read(databases: &[PathBuf]) -> Result<(Places, Vec<DbError>), DbError> {
-        let (read, mut failed) = side_by_side(databases, |path| {
-            Ok((path.to_path_buf(), FilePlaces::read(&Database::open(path)?)?))
+        let (read, mut failed) = side_by_side(databases, |database| {
+            Ok((database.path.clone(), FilePlaces::read(database)?))
         });
         if read.is_empty() && !failed.is_empty() {
             return Err(failed.swap_remove(0));
@@ -153,7 +153,7 @@ fn read_uses(database: &Database) -> rusqlite::Result<Vec<(i64, Option<i64>)>> {
     let mut uses = FxHashSet::default();
     for table in ["operation", "tally", "injection"] {
         let sql = format!("SELECT call_id, call_path_id FROM {table}");
-        let mut statement = database.connection.prepare(&sql)?;
+        let mut statement = database.connection.prepare_cached(&sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             uses.insert((row.get(0)?, row.get(1)?));
@@ -190,7 +190,7 @@ pub(crate) fn read_paths(
         collect(database, "SELECT id, truncated FROM call_path", |row| {
             Ok((row.get(0)?, CallPath { truncated: row.get(1)?, ..CallPath::default() }))
         })?;
-    let mut statement = database.connection.prepare(
+    let mut statement = database.connection.prepare_cached(
         "SELECT call_path_id, module_id, address FROM frame ORDER BY call_path_id, depth",
     )?;
     let mut rows = statement.query([])?;

@@ -12,6 +12,7 @@ use super::engine::Engine;
 use super::load::Run;
 use super::partial::{Partial, Question};
 use super::wire;
+use lapscope_data::files::cannot_write;
 use lapscope_data::text::progress::Progress;
 
 /// The interpreter that has the package; `python3` where it is not set.
@@ -137,10 +138,9 @@ impl Engine for Remote {
         self.asked += 1;
         let path = |what: &str| self.directory.path().join(format!("{what}-{}", self.asked));
         let (asked, answered) = (path("question"), path("answer"));
-        let file = std::fs::File::create(&asked).context("a question cannot be written")?;
-        let mut file = std::io::BufWriter::new(file);
-        wire::write(&mut file, &Task { run, question })?;
-        file.flush().context("a question cannot be written")?;
+        let mut bytes = Vec::new();
+        wire::write(&mut bytes, &Task { run, question })?;
+        std::fs::write(&asked, bytes).map_err(|error| cannot_write(&asked, error))?;
         let named = parts.iter().map(|part| places_text(part)).collect();
         let request = StageRequest { question: &asked, parts: named, answer: &answered };
         let line = serde_json::to_string(&request)?;

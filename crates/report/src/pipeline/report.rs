@@ -1,5 +1,7 @@
 //! The report on a run.
 
+use std::collections::HashSet;
+
 use anyhow::Result;
 
 use super::filters::check_ranks;
@@ -13,7 +15,7 @@ use crate::report::{InDetail, Report, ReportOptions};
 use lapscope_advise::advice::{Advice, AdviceContext, Limit, Replayed};
 use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_advise::{measures_in_words, standstill_in_words};
-use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::model::{Ended, Nanos, Rank, RankInfo};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
@@ -67,11 +69,19 @@ pub fn build_with<T>(
 ) -> Result<(Reported, T)> {
     let (mut view, sums) = View::open(open, Grouping::Line, true)?;
     let mut sums = sums.unwrap_or_default();
-    let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
-        let pending = open.pending()?;
-        pending.items
-    } else {
-        Vec::new()
+    let with_pending = sums.entries.iter().filter(|entry| entry.cell.pending > 0);
+    let with_pending: HashSet<(Rank, i64)> =
+        with_pending.map(|entry| &sums.ranks[entry.rank].info).map(key_of).collect();
+    let pending = match with_pending.is_empty() {
+        true => Vec::new(),
+        false => {
+            // of a stretch, and of what began before MPI did, the sums do not tell all
+            let all = view.stretch.is_some();
+            let may_have = |info: &RankInfo| {
+                all || info.ended != Ended::Finalize || with_pending.contains(&key_of(info))
+            };
+            open.pending_with(may_have)?.items
+        }
     };
     let known = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--ranks", ranks.iter().copied(), known, &open.name())?;
@@ -94,6 +104,10 @@ pub fn build_with<T>(
         }
     }
     Ok((Reported { report, overlap }, looked))
+}
+
+fn key_of(info: &RankInfo) -> (Rank, i64) {
+    (info.rank, info.life)
 }
 
 /// What to do about a run, without a report.

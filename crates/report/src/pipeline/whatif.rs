@@ -57,7 +57,7 @@ pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
     let progress = Progress::new("replaying");
-    let (files, failed) = injected::read_files(&open.files.databases, &trace.places, &[]);
+    let (files, failed) = injected::read_files(&open.census.asked_to_inject(), &trace.places, &[]);
     open.read_in_part("what was injected is not read", failed);
     let injected = Injected::of_files(&files, &trace);
     let mut replayer = Replayer::new(trace, reference, &thresholds, injected.as_deref());

@@ -21,11 +21,6 @@ pub(crate) struct InjectorRow {
     pub page: Option<String>,
 }
 
-/// Whether a rank of the file was asked to inject.
-pub(crate) fn was_asked_to_inject(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.query_row("SELECT EXISTS (SELECT 1 FROM injector)", [], |row| row.get(0))
-}
-
 /// In the order of their ranks.
 pub(crate) fn injectors(connection: &Connection) -> rusqlite::Result<Vec<InjectorRow>> {
     let sql =

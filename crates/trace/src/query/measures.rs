@@ -10,7 +10,7 @@ use lapscope_data::model::{Nanos, RankKey, Text};
 /// Whether CPU time was asked for: of the options, so that nobody pays for looking through all calls.
 pub(crate) fn has_cpu_time(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM option WHERE name = 'LAPSCOPE_CPU_TIME' AND lower(value) IN ('on', '1', 'yes', 'true')";
-    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|count| count > 0)
+    connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(|count| count > 0)
 }
 
 /// A row of `counter`.

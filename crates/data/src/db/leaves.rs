@@ -3,7 +3,9 @@
 //! anything else is left to SQLite, which says what there is to say of it: a text, a row that goes on in another page, a page that does
 //! not hold together. The format: <https://sqlite.org/fileformat2.html#b_tree_pages>.
 
-use rusqlite::{Connection, OptionalExtension, Statement};
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
+
+use super::query_row;
 
 /// Files with fewer pages are read before this is set up.
 const FEWEST_PAGES: i64 = 64;
@@ -25,7 +27,7 @@ pub(super) enum Next {
 
 /// The rows of a table in the order of their ids.
 pub(super) struct Leaves<'c> {
-    pages: Statement<'c>,
+    pages: CachedStatement<'c>,
     /// Pages that may still be read: a tree has no more than the file.
     left: i64,
     /// Bytes of a page that hold cells.
@@ -58,17 +60,18 @@ impl<'c> Leaves<'c> {
         table: &str,
         columns: &[&str],
     ) -> rusqlite::Result<Option<Leaves<'c>>> {
-        let left: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        let left: i64 = query_row(connection, "PRAGMA page_count", [], |row| row.get(0))?;
         if left < FEWEST_PAGES || columns.len() > MOST_COLUMNS {
             return Ok(None);
         }
         let root = "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-        let root: Option<i64> = connection.query_row(root, [table], |row| row.get(0)).optional()?;
-        let stored = connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let root: Option<i64> =
+            query_row(connection, root, [table], |row| row.get(0)).optional()?;
+        let stored = connection.prepare_cached(&format!("SELECT * FROM {table}"))?;
         let stored = stored.column_names();
         let place = |wanted: &str| stored.iter().position(|column| *column == wanted);
         let wanted: Option<Vec<usize>> = columns.iter().map(|column| place(column)).collect();
-        let pages = connection.prepare("SELECT data FROM sqlite_dbpage WHERE pgno = ?1");
+        let pages = connection.prepare_cached("SELECT data FROM sqlite_dbpage WHERE pgno = ?1");
         let (Some(root), Some(wanted), Some(id), Ok(pages)) = (root, wanted, place("id"), pages)
         else {
             return Ok(None);

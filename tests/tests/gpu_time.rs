@@ -60,9 +60,12 @@ const WORK: &str =
 const RECORDER: &str =
     "SELECT count(*), sum(lost), sum(problem IS NOT NULL), max(source) FROM device_recorder";
 /// By hand, without lapscope's own arithmetic.
-const BESIDE: &str = "SELECT sum(max(0, min(c.begin_ns + c.duration_ns, d.end_ns) - max(c.begin_ns, d.begin_ns)))
-  FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id JOIN device_busy d
-  WHERE d.work = 'kernel' AND n.name IN ('MPI_Waitall', 'MPI_Barrier')";
+const BESIDE: &str = "SELECT sum(max(0, min(c.until_ns, d.end_ns) - max(c.since_ns, d.begin_ns)))
+  FROM (SELECT begin_ns AS since_ns, begin_ns + duration_ns AS until_ns
+          FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id
+          WHERE n.name IN ('MPI_Waitall', 'MPI_Barrier')
+        UNION ALL SELECT post_begin_ns, post_begin_ns + post_ns FROM request) c JOIN device_busy d
+  WHERE d.work = 'kernel'";
 
 fn check_rank(database: &Connection) {
     let [rows, busy, length] = numbers(database, &format!("{WORK}'kernel'"));

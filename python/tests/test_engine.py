@@ -146,7 +146,8 @@ def test_a_worker_that_does_not_see_the_run_is_named(tmp_path: Path, path: Path)
 
 @pytest.mark.parametrize("local", [False, pytest.param(True, marks=thorough)])
 def test_a_full_disk_is_said_with_the_way_out(cluster: Cluster, path: Path, tmp_path: Path, local: bool) -> None:
-    fills = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'mount -t tmpfs -o size=4k none "{tmp_path}" && exec "$@"', "sh"]
+    small = f'mount -t tmpfs -o size=4k none "{tmp_path}" && exec "$@"'
+    fills = ["unshare", "--map-root-user", "--mount", "sh", "-c", small, "sh"]
     if subprocess.run([*fills, "true"], capture_output=True).returncode != 0:
         pytest.skip("NOT TESTED: a full disk: this user has no mount namespaces")
     line = [*fills, os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--parts", "4"]

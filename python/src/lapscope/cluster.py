@@ -184,8 +184,8 @@ class Parts:
         except CancelledError as error:
             # nothing here cancels a task: Dask does where it loses its scheduler, which knows all of them
             raise EngineError(
-                "the Dask scheduler is gone, or has let go of what it was asked: start it again, with workers that have the memory that a "
-                "part takes, or use --engine dask for a cluster on this machine"
+                "the Dask scheduler is gone, or has let go of what it was asked: start it again, where it and its workers have the memory "
+                "that parts take, or use --engine dask for a cluster on this machine"
             ) from error
         except Exception as error:
             raise EngineError(f"{error} (tried {RETRIES + 1} times)") from error

@@ -55,9 +55,10 @@ pub fn find(
     wanted: FindingsChoice,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Findings {
+    let of_run = (trace.roster.rows(), trace.run_ns());
     let witness = |rank| {
         (
-            wanted.advice.then(|| Gatherer::new(trace, rank)),
+            wanted.advice.then(|| Gatherer::new(trace, rank, of_run)),
             wanted.pictures.then(|| Painter::new(trace, rank)),
             wanted.steps.then(|| Stepper::new(trace, rank, steps)),
         )

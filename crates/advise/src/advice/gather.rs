@@ -69,7 +69,6 @@ pub struct Gatherer<'a> {
     trace: &'a Trace,
     rank: usize,
     joins: Vec<Join>,
-    /// Rows of the run, and how long it took, nanoseconds.
     of_run: (u64, i64),
     gathered: Gathered,
     kernels: kernels::LastKernels,
@@ -103,10 +102,10 @@ struct Booking {
 }
 
 impl<'a> Gatherer<'a> {
-    /// `rank` is a place in [`Trace::ranks`].
-    pub fn new(trace: &'a Trace, rank: usize) -> Gatherer<'a> {
+    /// `rank` is a place in [`Trace::ranks`]; `of_run`: rows of the run, and how long it took, nanoseconds, which takes a look at all
+    /// ranks.
+    pub fn new(trace: &'a Trace, rank: usize, of_run: (u64, i64)) -> Gatherer<'a> {
         let joins = joins(&trace.ranks[rank]);
-        let of_run = (trace.roster.rows(), trace.run_ns());
         let (gathered, kernels) = Default::default();
         Gatherer { trace, rank, joins, of_run, gathered, kernels }
     }

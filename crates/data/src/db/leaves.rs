@@ -8,7 +8,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension};
 use super::query_row;
 
 /// Files with fewer pages are read before this is set up.
-const FEWEST_PAGES: i64 = 64;
+const FEWEST_PAGES: i64 = 8;
 /// The most pages from the root of a table to its rows, as SQLite has it.
 const DEEPEST: usize = 20;
 /// Columns that can be asked for.

@@ -49,18 +49,20 @@ static void gpu_must_work(const char *name, int error)
     }
 }
 
-/* Returns 0, or after it has said into `why` what there is not. */
+enum { GPU_NONE = -1, GPU_FAILS = -2, GPU_ERROR_NO_DEVICE = 100 };
+
+/* Returns 0, or after it has said into `why` what there is not, or what does not work. */
 static int gpu_start(struct gpu *gpu, const char *driver, char *why, size_t room)
 {
     void *context, *module;
     int device, error;
     gpu->driver = dlopen(driver, RTLD_NOW | RTLD_GLOBAL);
     if (!gpu->driver)
-        return snprintf(why, room, "%s cannot be loaded", driver), -1;
-    if ((error = GPU_ERROR(gpu, cuInit, (unsigned), 0)) != 0 || (error = GPU_ERROR(gpu, cuDeviceGet, (int *, int), &device, 0)) != 0)
-        return snprintf(why, room, "error %d of %s", error, driver), -1;
-    GPU_CALL(gpu, cuCtxCreate_v2, (void **, unsigned, int), &context, 0, device);
-    GPU_CALL(gpu, cuModuleLoadData, (void **, const void *), &module, gpu_spin);
+        return snprintf(why, room, "%s cannot be loaded", driver), GPU_NONE;
+    if ((error = GPU_ERROR(gpu, cuInit, (unsigned), 0)) != 0 || (error = GPU_ERROR(gpu, cuDeviceGet, (int *, int), &device, 0)) != 0 ||
+        (error = GPU_ERROR(gpu, cuCtxCreate_v2, (void **, unsigned, int), &context, 0, device)) != 0 ||
+        (error = GPU_ERROR(gpu, cuModuleLoadData, (void **, const void *), &module, gpu_spin)) != 0)
+        return snprintf(why, room, "error %d of %s", error, driver), error == GPU_ERROR_NO_DEVICE ? GPU_NONE : GPU_FAILS;
     GPU_CALL(gpu, cuModuleGetFunction, (void **, void *, const char *), &gpu->function, module, "spin");
     for (int i = 0; i < GPU_STREAMS; i++)
         GPU_CALL(gpu, cuStreamCreate, (void **, unsigned), &gpu->streams[i], 1 /* does not wait for the default stream */);

@@ -229,11 +229,23 @@ static void start_thread(void)
 
 static void say_why_not(int is_taken)
 {
-    if (refusal)
+    switch (refusal) {
+    case 0:
+        break;
+    case CUPTI_MAX_LIMIT_REACHED:
+    case CUPTI_MULTIPLE_SUBSCRIBERS:
+        is_taken = 1;
+        break;
+    case CUPTI_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+        snprintf(devices->problem, sizeof devices->problem, "this user may not use CUPTI (error %d)", refusal);
+        return;
+    default:
         snprintf(devices->problem, sizeof devices->problem, "CUPTI gives error %d: it does not go with driver or GPU", refusal);
-    else
-        snprintf(devices->problem, sizeof devices->problem, "%s",
-                 is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
+        return;
+    }
+    snprintf(devices->problem, sizeof devices->problem, "%s",
+             is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
 }
 
 static void begin_here(void)

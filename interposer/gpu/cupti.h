@@ -11,6 +11,12 @@
 enum { CUPTI_OK = 0, CUPTI_OF_MEMCPY = 1, CUPTI_OF_MEMSET = 2, CUPTI_OF_KERNEL = 3, CUPTI_OF_CONCURRENT_KERNEL = 10, CUPTI_OF_PEER_MEMCPY = 22 };
 enum { CUPTI_COPY_TO_DEVICE = 1, CUPTI_COPY_TO_HOST = 2, CUPTI_COPY_TO_ARRAY = 3, CUPTI_COPY_FROM_ARRAY = 4 };
 enum { CUPTI_FLUSH_FORCED = 1 };
+enum {
+    CUPTI_MAX_LIMIT_REACHED = 12,
+    CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+    CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+    CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES = 40
+};
 
 /* CUpti_ActivityKernel, CUpti_ActivityMemcpy, CUpti_ActivityMemcpyPtoP and CUpti_ActivityMemset of any version, as far as they have
  * begun alike since CUDA 9. Times are 0 where they are not known. */

@@ -99,10 +99,24 @@ static void *called_back_by_cuda(void *unused)
     return unused;
 }
 
+/* Threads have the name of their program, which may be that. */
+static void *named_after_cuda(void *unused)
+{
+    prctl(PR_SET_NAME, "cuda_jacobi2");
+    struct thread *t = bring_up();
+    wait_ms(20); /* what a thread before it was not told is believed as long */
+    request_memory_look(t);
+    CHECK(posted(t, host, NULL) != SPOOL_MEMORY_UNKNOWN);
+    return unused;
+}
+
 static void test_threads_of_the_driver(void)
 {
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, called_back_by_cuda, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    void *(*named[])(void *) = {called_back_by_cuda, named_after_cuda};
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, named[i], NULL) == 0 && pthread_join(thread, NULL) == 0);
+    }
 }
 
 int main(int argc, char **argv)

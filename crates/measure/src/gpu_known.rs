@@ -11,6 +11,8 @@ use lapscope_trace::Trace;
 pub enum GpuKnown {
     /// There is none, and why.
     Missing(String),
+    /// There may be one, and it cannot be used; why.
+    Failed(String),
     Worked {
         /// So long kernels ran, those that ran at once counted once.
         computed: Nanos,
@@ -28,6 +30,9 @@ impl GpuKnown {
     fn parse(name: &str) -> Option<GpuKnown> {
         if let Some(why) = name.strip_prefix("gpu missing ") {
             return Some(GpuKnown::Missing(why.to_owned()));
+        }
+        if let Some(why) = name.strip_prefix("gpu fails ") {
+            return Some(GpuKnown::Failed(why.to_owned()));
         }
         let (computed, waited) = name.strip_prefix("gpu computed ")?.split_once(" waited ")?;
         Some(GpuKnown::Worked {
@@ -61,6 +66,8 @@ mod tests {
         assert_eq!(GpuKnown::parse("gpu computed 400 waited 12"), Some(worked));
         let missing = GpuKnown::Missing("libcuda.so.1: not here".into());
         assert_eq!(GpuKnown::parse("gpu missing libcuda.so.1: not here"), Some(missing));
+        let failed = GpuKnown::Failed("error 803 of libcuda.so.1".into());
+        assert_eq!(GpuKnown::parse("gpu fails error 803 of libcuda.so.1"), Some(failed));
         for other in ["moved nothing", "gpu computed 400", "gpu computed x waited 12"] {
             assert_eq!(GpuKnown::parse(other), None);
         }

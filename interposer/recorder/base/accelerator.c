@@ -134,15 +134,21 @@ static struct accelerator_memory ask_cuda(const void *address)
     return has_range ? (struct accelerator_memory){kind, (uintptr_t)begin, (uintptr_t)begin + bytes} : page_of(kind, address);
 }
 
-/* On a thread of the driver's own, as where cudaLaunchHostFunc calls the program back, CUDA forbids every call of it. It names its
- * threads "cuda-EvtHandlr", "cuda00001400006". */
+/* As CUDA's driver names its threads: "cuda-EvtHandlr", "cuda00001400006". A program may be cuda_jacobi, and its threads are then, too. */
+static int is_of_cuda(const char *name)
+{
+    const char *digits = name + strlen("cuda");
+    return strcmp(name, "cuda-EvtHandlr") == 0 || (begins(name, "cuda") && *digits && digits[strspn(digits, "0123456789")] == '\0');
+}
+
+/* On a thread of the driver's own, as where cudaLaunchHostFunc calls the program back, CUDA forbids every call of it. */
 static int may_ask_cuda(void)
 {
     static __thread int is_known, may;
     char name[16] = "";
     if (!is_known) {
         prctl(PR_GET_NAME, name);
-        may = !begins(name, "cuda");
+        may = !is_of_cuda(name);
         is_known = 1;
     }
     return may;

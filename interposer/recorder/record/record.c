@@ -69,6 +69,7 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
     processor_look(t, now);
     facts_look(t);
     request_memory_look(t);
+    callsite_heed_gone_paths(t->callsites); /* one may have gone while this thread made a cell for it */
     spool_refresh_clock();
     job_record_look(now);
     t->next_facts = now + (share > pause ? share : pause);

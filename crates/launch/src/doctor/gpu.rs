@@ -15,6 +15,7 @@ use lapscope_measure::gpu_known::{kernels_as_recorded, waits_as_recorded, GpuKno
 const TOPIC: &str = "gpu";
 const NAME: &str = "GPU time";
 const GET_CUPTI: &str = "load the module of a CUDA toolkit, set CUDA_HOME, or: pip install nvidia-cuda-cupti, with its directory in LD_LIBRARY_PATH";
+const GET_GPU: &str = "see what nvidia-smi says there: libraries of the driver have to be those of the kernel, and nobody may have the GPU for himself";
 /// What NVIDIA's driver has of itself.
 const DRIVER: &str = "/proc/driver/nvidia/version";
 const FOLLOWS: &str =
@@ -73,6 +74,10 @@ pub fn compare(known: &GpuKnown, recorded: GpuRecorded<'_>) -> Vec<Finding> {
             let says = format!("no GPU of NVIDIA's here: {why}");
             return vec![Finding::note(TOPIC, NAME, says, "launch it where the GPUs are")];
         }
+        GpuKnown::Failed(why) => {
+            let says = format!("the GPU cannot be used: {why}");
+            return vec![Finding::missing(TOPIC, NAME, says, GET_GPU).follows(FOLLOWS)];
+        }
     };
     let not_recorded = |problem: &str, advice: &str| {
         let says = format!("not recorded: {problem}");
@@ -82,13 +87,24 @@ pub fn compare(known: &GpuKnown, recorded: GpuRecorded<'_>) -> Vec<Finding> {
         return not_recorded("CUDA has not loaded liblapscope-cuda.so", "lapscope doctor says why");
     };
     if let Some(problem) = &recorder.problem {
-        return not_recorded(problem, GET_CUPTI);
+        return not_recorded(problem, way_out(problem));
     }
     vec![
         Finding::ok(TOPIC, NAME, format!("by {}", recorder.source)),
         compared("kernels", recorded.computed, &kernels_as_recorded(computed)),
         compared("waits beside them", recorded.waited, &waits_as_recorded(waited)),
     ]
+}
+
+/// By what the plugin says (`say_why_not` of interposer/gpu/cuda.c).
+fn way_out(problem: &str) -> &'static str {
+    match problem {
+        _ if problem.starts_with("another tool") => "launch it without that tool",
+        _ if problem.starts_with("this user may not") => {
+            "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN"
+        }
+        _ => GET_CUPTI,
+    }
 }
 
 fn compared(name: &str, found: Nanos, known: &RangeInclusive<Nanos>) -> Finding {

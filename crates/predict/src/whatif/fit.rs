@@ -20,7 +20,7 @@ use lapscope_measure::thresholds::{LimitVerdict, Threshold, Thresholds, WaitsFor
 use lapscope_trace::{Direction, Locality, Trace};
 
 /// Steps on which protocols are told apart; of longer runs the first part.
-const ENOUGH_STEPS: usize = 400_000;
+const ENOUGH_STEPS: usize = 200_000;
 /// Corrections of the times, each from a replay.
 const ROUNDS: usize = 8;
 /// How much of what a correction asks for is done at first.

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-static char device[1 << 16], host[1 << 16]; /* nobody touches either */
+static char device[1 << 16], host[1 << 16] __attribute__((aligned(4096))); /* nobody touches either */
 static struct cuda_of_test *driver;
 
 static enum spool_data_memory posted(struct thread *t, const void *sends, const void *receives)
@@ -27,7 +27,7 @@ static void test_without_a_driver(struct thread *t)
     request_memory_look(t);
     CHECK(!t->gives_buffers);
     CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_UNKNOWN);
-    CHECK(!accelerator_holds(host));
+    CHECK(!accelerator_holds(host, 1));
 }
 
 static void test_a_driver_comes(struct thread *t, const char *path)
@@ -74,13 +74,24 @@ static void test_a_range_is_asked_for_once(struct thread *t)
     CHECK_EQUAL(least, 1);
 }
 
+/* A buffer may begin in one kind of memory and go on in another. */
+static void test_all_of_a_buffer(void)
+{
+    struct cuda_of_test before = *driver;
+    driver->begin = (uintptr_t)host + 32768, driver->bytes = 16384;
+    CHECK(accelerator_holds(host, sizeof host) && !accelerator_holds(host, 32768) && accelerator_holds(host, 32769));
+    CHECK(!accelerator_holds(host + 49152, 16384) && accelerator_holds(host + 49151, 1));
+    driver->begin = before.begin, driver->bytes = before.bytes;
+    CHECK(!accelerator_holds(host, sizeof host) && accelerator_holds(device, 0));
+}
+
 /* Memory is freed, and its addresses are another's: who touches it is told at once, and records are right 10 ms later. */
 static void test_what_changes_hands(struct thread *t)
 {
     CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_HOST);
-    CHECK(!accelerator_holds(host));
+    CHECK(!accelerator_holds(host, 1));
     *driver = (struct cuda_of_test){.begin = (uintptr_t)host, .bytes = sizeof host, .is_managed = 1};
-    CHECK(accelerator_holds(host) && !accelerator_holds(device));
+    CHECK(accelerator_holds(host, 1) && !accelerator_holds(device, 1));
     wait_ms(20);
     CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_MANAGED);
     CHECK_EQUAL(posted(t, device, NULL), SPOOL_MEMORY_HOST);
@@ -94,7 +105,7 @@ static void *called_back_by_cuda(void *unused)
     struct thread *t = bring_up();
     request_memory_look(t);
     CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_UNKNOWN);
-    CHECK(accelerator_holds(host));
+    CHECK(accelerator_holds(host, 1));
     CHECK_EQUAL(driver->asked, before);
     return unused;
 }
@@ -127,6 +138,7 @@ int main(int argc, char **argv)
     test_a_driver_comes(t, argv[1]);
     test_kinds(t);
     test_a_range_is_asked_for_once(t);
+    test_all_of_a_buffer();
     test_what_changes_hands(t);
     test_threads_of_the_driver();
     tear_down();

@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-enum { COUNT = 1000, ROUNDS = 18, KINDS = 3, STARTS = 2, MESSAGES = ROUNDS + KINDS + STARTS };
+enum { COUNT = 1000, ROUNDS = 18, KINDS = 3, STARTS = 2, MESSAGES = ROUNDS + KINDS + STARTS + 1 };
 
 static void (*open_memory)(const void *, int);
 static int rank, good;
@@ -51,6 +51,26 @@ static void block(double *buffer, int number)
     else
         MPI_Recv(buffer, COUNT, MPI_DOUBLE, 0, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     look(buffer, number);
+}
+
+/* What is sent lies where the datatype says, away from the address that MPI is given. */
+static void displace(double *near, double *buffer, int number)
+{
+    MPI_Datatype type;
+    MPI_Aint places[2];
+    int count = COUNT;
+    MPI_Get_address(near, &places[0]);
+    MPI_Get_address(buffer, &places[1]);
+    MPI_Aint away = places[1] - places[0];
+    MPI_Type_create_hindexed(1, &count, &away, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    put(buffer, number);
+    if (rank == 0)
+        MPI_Send(near, 1, type, 1, number, MPI_COMM_WORLD);
+    else
+        MPI_Recv(near, 1, type, 0, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    look(buffer, number);
+    MPI_Type_free(&type);
 }
 
 static void request(double *buffer, int number)
@@ -100,6 +120,7 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < KINDS; kind++)
         request(buffers[kind], ROUNDS + kind);
     persist(device, ROUNDS + KINDS);
+    displace(own, device, ROUNDS + KINDS + STARTS);
     if (rank == 1)
         printf("%d of %d right\n", good, MESSAGES);
     MPI_Finalize();

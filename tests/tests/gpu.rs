@@ -79,7 +79,7 @@ fn memory_of_a_device_is_not_touched() {
         for mpi in mpis!(turn) {
             let bare_place = place();
             let bare = run(mpi, Form::Bare, name, &[], bare_place.path());
-            assert_eq!(bare.stdout, "23 of 23 right\n", "{bare:?}");
+            assert_eq!(bare.stdout, "24 of 24 right\n", "{bare:?}");
             let place = place();
             let with = run(mpi, Form::Preload, name, settings, place.path());
             assert_eq!((with.code, &with.stdout), (0, &bare.stdout), "{settings:?}: {with:?}");
@@ -91,7 +91,7 @@ fn memory_of_a_device_is_not_touched() {
             if settings[0] == copied {
                 let sql =
                     "SELECT sends || ' of ' || (sends + datatype) FROM copied_sends WHERE rank = 0";
-                let expected = if name == LEVEL_ZERO { "0 of 22" } else { "8 of 22" };
+                let expected = if name == LEVEL_ZERO { "0 of 23" } else { "8 of 23" };
                 assert_eq!(value(&directory, sql), expected, "{}, {name}", mpi.name);
             }
             if settings[0] == interrupted {

@@ -37,7 +37,7 @@ use thiserror::Error;
 use crate::model::Rank;
 use crate::store;
 use check::BadValue;
-use in_turn::{Idle, InTurn};
+use in_turn::{Idle, InTurn, NO_VERSION, VERSION_AT};
 
 pub use census::Census;
 pub use columns::FromRow;
@@ -204,8 +204,8 @@ struct Header {
     layout: Vec<u8>,
     /// What SQLite puts beside it while it is changed, and says there how it goes on, or goes back.
     beside: [PathBuf; 3],
-    /// Whether some of it is there, or would be where the file is written to a log.
-    has_beside: bool,
+    /// Whether some of it is there, or would be where the file is written to a log, or SQLite could not tell the file from another.
+    is_for_itself: bool,
 }
 
 impl Header {
@@ -273,7 +273,9 @@ fn read_header(path: &Path) -> Result<Header, DbError> {
         user_version: number(USER_VERSION_AT),
         layout: LAYOUT_AT.into_iter().flat_map(|range| header[range].to_vec()).collect(),
         beside,
-        has_beside: has_beside || header[VERSIONS_AT].contains(&WITH_LOG),
+        is_for_itself: has_beside
+            || header[VERSIONS_AT].contains(&WITH_LOG)
+            || header[VERSION_AT] == NO_VERSION,
     })
 }
 

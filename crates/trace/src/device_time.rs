@@ -112,6 +112,40 @@ fn within(spans: &[BusySpan], begin: i64, end: i64) -> i64 {
     touching.map(|span| span.within(begin, end)).sum()
 }
 
+/// Spans, disjoint and in order, that know how much work lies before each: what is in an interval is told without a look at all of them.
+#[derive(Debug, Clone, Default)]
+pub struct BusySums {
+    spans: Vec<BusySpan>,
+    /// Up to the end of each.
+    sums: Vec<i64>,
+}
+
+impl BusySums {
+    fn new(spans: Vec<BusySpan>) -> BusySums {
+        let add = |sum: &mut i64, span: &BusySpan| {
+            *sum += span.busy;
+            Some(*sum)
+        };
+        let sums = spans.iter().scan(0, add).collect();
+        BusySums { spans, sums }
+    }
+
+    fn until(&self, moment: i64) -> i64 {
+        let place = self.spans.partition_point(|span| span.end <= moment);
+        let before = place.checked_sub(1).map_or(0, |last| self.sums[last]);
+        before + self.spans.get(place).map_or(0, |span| span.until(moment))
+    }
+
+    /// How much work is in `begin..end`, nanoseconds.
+    #[inline]
+    pub fn within(&self, begin: i64, end: i64) -> i64 {
+        match self.spans.is_empty() || end <= begin {
+            true => 0,
+            false => self.until(end) - self.until(begin),
+        }
+    }
+}
+
 /// One kind of work of one GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceLane {
@@ -165,6 +199,20 @@ impl DeviceTime {
         within(&self.computing, begin, end)
     }
 
+    /// When that was within intervals, which are disjoint and in order.
+    pub(super) fn computed_in(&self, intervals: &[(i64, i64)]) -> BusySums {
+        let mut spans = Vec::new();
+        let mut later = &self.computing[..];
+        for &(begin, end) in intervals {
+            later = &later[later.partition_point(|span| span.end <= begin)..];
+            for span in later.iter().take_while(|span| span.begin < end) {
+                let (begin, end) = (span.begin.max(begin), span.end.min(end));
+                spans.push(BusySpan { begin, end, busy: span.within(begin, end) });
+            }
+        }
+        BusySums::new(spans)
+    }
+
     /// When that was: begin and end, disjoint, in order.
     pub fn computing(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.computing.iter().map(|span| (span.begin, span.end))
@@ -215,6 +263,23 @@ mod tests {
         assert_eq!(time.each_within(0, 1_000).collect::<Vec<_>>(), [(200, 300), (100, 100)]);
         assert_eq!(time.computed_within(140, 310), 20);
         assert_eq!(time.computed_within(150, 300), 0);
+    }
+
+    #[test]
+    fn what_lies_in_intervals_is_told_by_sums() {
+        let kernel = |begin, end, busy| (0, DeviceWork::Kernel, span(begin, end, busy));
+        let time = DeviceTime::new(vec![kernel(0, 100, 50), kernel(150, 250, 100)]);
+        let calls = [(-10, 20), (90, 160), (200, 300), (400, 500)];
+        let sums = time.computed_in(&calls);
+        for begin in -20..310 {
+            for end in [begin - 1, begin + 7, begin + 60, begin + 400] {
+                let cut = calls.map(|call| (call.0.max(begin), call.1.min(end)));
+                let one_by_one: i64 = cut.map(|(a, b)| time.computed_within(a, b)).iter().sum();
+                assert!((sums.within(begin, end) - one_by_one).abs() <= 3, "{begin} {end}");
+            }
+        }
+        assert_eq!(sums.within(-10, 500), 10 + 5 + 10 + 50);
+        assert_eq!(DeviceTime::default().computed_in(&calls).within(0, 100), 0);
     }
 
     /// One kernel now and then until 1,000, and one behind the other from 900 on.

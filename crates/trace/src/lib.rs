@@ -62,7 +62,7 @@ pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, CollectiveMembers};
 pub use detail::Detail;
-pub use device_time::{BusySpan, DeviceLane, DeviceTime, DeviceWork};
+pub use device_time::{BusySpan, BusySums, DeviceLane, DeviceTime, DeviceWork};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Depth;
 pub use left_out::LeftOut;
@@ -178,14 +178,9 @@ impl RankTrace {
         self.info.as_ref().expect("set by Trace::read")
     }
 
-    /// For how long of `begin..end` the rank was inside MPI and a GPU of it computed.
-    #[inline]
-    pub fn computed_in_calls(&self, begin: i64, end: i64) -> i64 {
-        if self.devices.lanes.is_empty() {
-            return 0;
-        }
-        let calls = self.presence.inside(begin, end);
-        calls.map(|(begin, end)| self.devices.computed_within(begin, end)).sum()
+    /// When the rank was inside MPI and a GPU of it computed.
+    pub fn computed_in_calls(&self) -> BusySums {
+        self.devices.computed_in(self.presence.intervals())
     }
 
     /// Operations of all other calls, and how many there are of each.

@@ -52,7 +52,7 @@ impl Line {
 fn nearest(moment: f64) -> i64 {
     let whole = moment as i64;
     let rest = moment - whole as f64;
-    whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5)
+    whole.saturating_add(i64::from(rest >= 0.5) - i64::from(rest <= -0.5))
 }
 
 #[cfg(test)]
@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn the_nearest_is_what_rounding_says() {
         let halves = (-9..9).map(|half| f64::from(half) / 2.0);
-        let edges = [0.49999999999999994, 4503599627370497.5, 9e15, -9.007199254740993e15, 1e18];
+        let edges =
+            [0.49999999999999994, 4503599627370497.5, 1e300, 9e15, -9.007199254740993e15, 1e18];
         let beside =
             |it: f64| [it, -it, f64::from_bits(it.to_bits() + 1), f64::from_bits(it.to_bits() ^ 1)];
         for moment in halves.chain(edges).flat_map(beside) {

@@ -121,13 +121,6 @@ impl Presence {
         end - begin - inside
     }
 
-    /// What of `begin..end` it was inside MPI: begins and ends.
-    pub fn inside(&self, begin: i64, end: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let first = if begin < end { self.place(begin + 1) } else { self.intervals.len() };
-        let touching = self.intervals[first..].iter().take_while(move |interval| interval.0 < end);
-        touching.map(move |interval| (interval.0.max(begin), interval.1.min(end)))
-    }
-
     /// Nanoseconds of `begin..end` in which both ranks were outside MPI.
     #[inline]
     pub fn outside_both(&self, other: &Presence, begin: i64, end: i64) -> i64 {

@@ -190,7 +190,20 @@ struct accelerator_memory accelerator_memory_at(const void *address)
     return memory;
 }
 
-int accelerator_holds(const void *address)
+int accelerator_holds(const void *begin, uint64_t bytes)
 {
-    return accelerator_library() && accelerator_memory_at(address).kind != SPOOL_MEMORY_HOST;
+    enum { PROBES = 64 }; /* drivers map memory in pieces of 2 MiB */
+    uintptr_t at = (uintptr_t)begin, last = at + (bytes ? bytes - 1 : 0);
+    if (!accelerator_library())
+        return 0;
+    for (;;) {
+        struct accelerator_memory memory = accelerator_memory_at((const void *)at);
+        if (memory.kind != SPOOL_MEMORY_HOST)
+            return 1;
+        if (at == last || memory.end > last)
+            return 0;
+        uintptr_t next = at + bytes / PROBES + 1;
+        next = next > memory.end ? next : memory.end;
+        at = next < last ? next : last;
+    }
 }

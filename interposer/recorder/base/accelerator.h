@@ -23,8 +23,8 @@ struct accelerator_memory accelerator_memory_at(const void *address);
  * know the address. */
 struct accelerator_memory accelerator_memory_quietly(const void *address);
 
-/* Whether an address may be memory that only an accelerator and its driver may touch, or that moves when it is touched. Who wants to
- * touch memory asks this each time: what was freed may be another's now. */
-int accelerator_holds(const void *address);
+/* Whether some of so many bytes may be memory that only an accelerator and its driver may touch, or that moves when it is touched. Who
+ * wants to touch memory asks this each time: what was freed may be another's now. */
+int accelerator_holds(const void *begin, uint64_t bytes);
 
 #endif

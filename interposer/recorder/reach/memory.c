@@ -110,7 +110,7 @@ static enum memory_kind recall(uintptr_t address, uint64_t bytes)
 enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
 {
     int cancel_state = uncancelled_begin();
-    enum memory_kind kind = accelerator_holds((const void *)address) ? MEMORY_OTHER : recall(address, bytes);
+    enum memory_kind kind = accelerator_holds((const void *)address, 1) ? MEMORY_OTHER : recall(address, bytes);
     uncancelled_end(cancel_state);
     return kind;
 }

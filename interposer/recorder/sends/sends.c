@@ -226,13 +226,9 @@ struct copy *sends_copy(const struct asked_send *send)
     uint64_t size = bytes_of(1, send->type), bytes = (uint64_t)send->count * size;
     if (!size || size > sends.most_bytes || bytes > sends.most_bytes || !slots_are_on(&sends.slots))
         return NULL;
-    if (!send->buffer || accelerator_holds(send->buffer)) {
-        add(&sends.datatype, 1);
-        return NULL;
-    }
     struct spread spread;
     struct contents of;
-    if (!spread_of(send, size, &spread) ||
+    if (!send->buffer || !spread_of(send, size, &spread) || accelerator_holds((const char *)send->buffer + spread.begin, spread.bytes) ||
         (spread.has_gaps && !(contents_of(send->type, &of) && is_known(send->type, &of, 0)))) {
         add(&sends.datatype, 1);
         return NULL;

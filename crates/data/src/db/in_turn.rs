@@ -20,6 +20,11 @@ use rusqlite::{ffi, Connection};
 use super::{read_header, Database, DbError, Header};
 use crate::store;
 
+/// A version that no file has to have: SQLite is shown it where the file is another.
+pub(super) const NO_VERSION: [u8; 16] = [0xff; 16];
+/// Where a file has its own: the change counter and what SQLite compares with it.
+pub(super) const VERSION_AT: std::ops::Range<usize> = 24..40;
+
 /// Statements that a connection keeps: about those that a command asks of a file.
 const KEPT_STATEMENTS: usize = 100;
 
@@ -32,7 +37,7 @@ impl Idle {
     pub fn open(&self, path: &Path) -> Result<Database, DbError> {
         let header = read_header(path)?;
         header.check(path)?;
-        if header.has_beside {
+        if header.is_for_itself {
             return Database::open(path);
         }
         let idle = self.0.lock().ok().and_then(|mut idle| idle.pop());
@@ -259,11 +264,10 @@ unsafe extern "C" fn read_or_differ(
     count: c_int,
     at: i64,
 ) -> c_int {
-    /// The change counter and what SQLite compares with it.
-    const VERSION: (i64, c_int) = (24, 16);
+    const VERSION: (i64, c_int) = (VERSION_AT.start as i64, NO_VERSION.len() as c_int);
     let Some(ours) = the_vfs() else { return ffi::SQLITE_IOERR_READ };
     if (at, count) == VERSION && std::mem::take(&mut *newness(ours, file)) != 0 {
-        bytes.cast::<u8>().write_bytes(0xff, count as usize);
+        bytes.cast::<[u8; NO_VERSION.len()]>().write(NO_VERSION);
         return ffi::SQLITE_OK;
     }
     match ours.methods.get() {

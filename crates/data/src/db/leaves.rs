@@ -175,11 +175,13 @@ impl<'c> Leaves<'c> {
         let mut at = cell_at(bytes, LEAF_HEADER, *next);
         *next += 1;
         let length = varint(bytes, &mut at)?;
-        let length = usize::try_from(length).ok().filter(|it| it + ELSEWHERE <= self.usable)?;
+        let most = self.usable.saturating_sub(ELSEWHERE);
+        let length = usize::try_from(length).ok().filter(|&length| length <= most)?;
         let row_id = varint(bytes, &mut at)? as i64;
         let record = at;
         let end = Some(record + length).filter(|&end| end <= self.usable)?;
-        let mut value = record.checked_add(varint(bytes, &mut at)? as usize)?;
+        let head = usize::try_from(varint(bytes, &mut at)?).ok().filter(|&head| head <= length)?;
+        let mut value = record + head;
         let kinds_end = value;
         self.nulls = 0;
         for (column, target) in self.targets.iter().enumerate() {
@@ -187,8 +189,8 @@ impl<'c> Leaves<'c> {
                 return None; // a column that the table got later: SQLite knows what stands for it
             }
             let kind = varint(bytes, &mut at)?;
-            let size = *SIZES.get(kind as usize)?;
-            if value + size > end {
+            let size = *SIZES.get(usize::try_from(kind).ok()?)?;
+            if at > kinds_end || value + size > end {
                 return None;
             }
             if let Some(target) = *target {

@@ -7,7 +7,6 @@
 //! MPI, windows have computation of their own, and are left as they are.
 
 use super::request::Achieved;
-use lapscope_trace::Presence;
 
 /// What was overlapped of one request.
 pub(super) struct EndedRequest {
@@ -62,27 +61,31 @@ pub(super) struct EndedTogether {
     pub completion: i64,
     /// Most computation in one of their overlap windows.
     pub compute: i64,
+    /// Kernels beside the wait.
+    pub beside: i64,
     /// Computation behind it, where it was a test.
     pub later_compute: i64,
 }
 
 impl CommonWindow {
-    /// Lays no more loss to requests than there is room for, in proportion to what each lost alone.
+    /// Lays no more loss to requests than there is room for, in proportion to what each lost alone. `computed`: how much of an interval
+    /// was computation, of the processor or, in calls, of a GPU.
     pub fn limit_lost(
         &mut self,
         requests: &mut [EndedRequest],
         ended: EndedTogether,
-        presence: &Presence,
+        computed: impl Fn(i64, i64) -> i64,
     ) {
-        self.extend(&ended, presence);
+        self.extend(&ended, computed);
+        let compute = self.compute.saturating_add(ended.beside);
         let others = i64::try_from(requests.len()).unwrap_or(i64::MAX) - 1;
         let cost =
             sum(requests, |it| it.own_cost).saturating_sub(ended.completion.saturating_mul(others));
         let (low, high) = (sum(requests, |it| it.lost_low), sum(requests, Achieved::lost_high));
         let achieved = sum(requests, |it| it.high);
-        let room = (self.compute + ended.later_compute).saturating_sub(self.lost);
+        let room = (compute + ended.later_compute).saturating_sub(self.lost);
         let most = high.min(room).min(cost).max(0);
-        let least = low.min(self.compute.saturating_sub(self.used.saturating_add(achieved)));
+        let least = low.min(compute.saturating_sub(self.used.saturating_add(achieved)));
         let least = least.clamp(0, most);
         if least < low || most < high {
             let of = |part: i64, whole: i64| part as f64 / whole.max(1) as f64;
@@ -94,13 +97,13 @@ impl CommonWindow {
         self.lost = self.lost.saturating_add(most);
     }
 
-    fn extend(&mut self, ended: &EndedTogether, presence: &Presence) {
+    fn extend(&mut self, ended: &EndedTogether, computed: impl Fn(i64, i64) -> i64) {
         if ended.begin >= self.end {
             *self =
                 CommonWindow { begin: ended.begin, end: ended.begin, ..CommonWindow::default() };
         }
-        self.compute += presence.outside(ended.begin, self.begin);
-        self.compute += presence.outside(self.end, ended.end);
+        self.compute += computed(ended.begin, self.begin);
+        self.compute += computed(self.end, ended.end);
         self.compute = self.compute.max(ended.compute); // gaps between calls that are short are none there
         self.begin = self.begin.min(ended.begin);
         self.end = self.end.max(ended.end);
@@ -112,6 +115,11 @@ mod tests {
     use super::*;
     use crate::overlap::request::Life;
     use crate::reference::Estimate;
+    use lapscope_trace::Presence;
+
+    fn outside(begin: i64, end: i64) -> i64 {
+        (end - begin).max(0)
+    }
 
     /// Requests of 10 ms each, posted at 0, whose computation of `compute` ended at the wait, which took `wait`.
     fn requests(count: u32, compute: i64, wait: i64) -> Vec<EndedRequest> {
@@ -143,7 +151,7 @@ mod tests {
     }
 
     fn ended(begin: i64, end: i64, completion: i64) -> EndedTogether {
-        EndedTogether { begin, end, completion, compute: 10_000_000, later_compute: 0 }
+        EndedTogether { begin, end, completion, compute: 10_000_000, beside: 0, later_compute: 0 }
     }
 
     /// Four of 10 ms, on one link or on four: of 10 ms of computation 10 ms were lost.
@@ -153,7 +161,7 @@ mod tests {
             let mut four = requests(4, 10_000_000, wait);
             limit_achieved(&mut four, wait);
             let ended = ended(0, 10_000_000, wait);
-            CommonWindow::default().limit_lost(&mut four, ended, &Presence::default());
+            CommonWindow::default().limit_lost(&mut four, ended, outside);
             assert!(lost(&four).1 <= 10_000_000, "{wait} {:?}", lost(&four));
         }
     }
@@ -164,7 +172,7 @@ mod tests {
         let mut four = requests(4, 20_000_000, 25_000_000);
         limit_achieved(&mut four, 25_000_000);
         let ended = ended(0, 20_000_000, 25_000_000);
-        CommonWindow::default().limit_lost(&mut four, ended, &Presence::default());
+        CommonWindow::default().limit_lost(&mut four, ended, outside);
         let (low, high) = lost(&four);
         assert!(low <= 5_000_000 && (10_000_000..=20_000_000).contains(&high), "{low} {high}");
     }
@@ -172,17 +180,19 @@ mod tests {
     #[test]
     fn windows_of_calls_one_behind_the_other_have_computation_in_common() {
         let mut common = CommonWindow::default();
-        let presence = Presence::new(vec![(10_000_000, 20_000_000), (20_000_001, 30_000_000)]);
+        let presence = &Presence::new(vec![(10_000_000, 20_000_000), (20_000_001, 30_000_000)]);
         let mut all = 0;
         for end in [10_000_000, 20_000_001] {
             let mut one = requests(1, 10_000_000, 10_000_000);
-            common.limit_lost(&mut one, ended(0, end, 10_000_000), &presence);
+            common.limit_lost(&mut one, ended(0, end, 10_000_000), |a, b| presence.outside(a, b));
             all += lost(&one).1;
         }
         assert!((10_000_000..=10_000_001).contains(&all), "{all}");
         // and the next has its own
         let mut one = requests(1, 10_000_000, 10_000_000);
-        common.limit_lost(&mut one, ended(40_000_000, 50_000_000, 10_000_000), &presence);
+        common.limit_lost(&mut one, ended(40_000_000, 50_000_000, 10_000_000), |a, b| {
+            presence.outside(a, b)
+        });
         assert_eq!(lost(&one), (10_000_000, 10_000_000));
     }
 }

@@ -18,7 +18,9 @@ use super::waited::WaitingCall;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
 use lapscope_data::model::Mode;
-use lapscope_trace::{Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
+use lapscope_trace::{
+    BusySums, Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE,
+};
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,8 @@ pub(super) struct Walk<'a, W> {
     trace: &'a Trace,
     rank: usize,
     sides: Sides<'a>,
+    /// When the rank was inside MPI and a GPU of it computed.
+    beside_calls: BusySums,
     places: Vec<OperationCell>,
     slices: Slices,
     found: RankOverlaps,
@@ -77,6 +81,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             trace,
             rank,
             sides,
+            beside_calls: trace.ranks[rank].computed_in_calls(),
             places,
             slices,
             found,
@@ -197,6 +202,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             end: call.begin,
             completion: end - call.begin - beside,
             compute: 0,
+            beside: 0,
             later_compute: 0,
         };
         for &index in members {
@@ -216,7 +222,8 @@ impl<'a, W: Witness> Walk<'a, W> {
                     self.achieved(&half, place.transfer, (with_wait, later), side.as_ref());
                 let is_other_side_known = ready.is_some();
                 ended.begin = ended.begin.min(half.post_end);
-                ended.compute = ended.compute.max(self.compute(&half) + beside);
+                ended.compute = ended.compute.max(self.compute(&half));
+                ended.beside = ended.beside.max(self.beside_wait(&half, i64::MIN));
                 ended.later_compute = ended.later_compute.max(later);
                 requests.push(EndedRequest {
                     index,
@@ -248,7 +255,10 @@ impl<'a, W: Witness> Walk<'a, W> {
         }
         let rank = &self.trace.ranks[self.rank];
         if !requests.is_empty() && rank.threads.count() == 1 {
-            self.common.limit_lost(&mut requests, ended, &rank.presence);
+            let computed = |begin, end| {
+                rank.presence.outside(begin, end) + self.beside_calls.within(begin, end)
+            };
+            self.common.limit_lost(&mut requests, ended, computed);
         }
         for request in requests.drain(..) {
             if request.is_measured {
@@ -351,9 +361,8 @@ impl<'a, W: Witness> Walk<'a, W> {
 
     /// How long other calls in the window of a request had kernels beside them.
     fn beside_window(&self, half: &Half<'_>) -> i64 {
-        let rank = &self.trace.ranks[self.rank];
         let end = half.completion_begin.unwrap_or(half.post_end);
-        rank.computed_in_calls(half.post_end, end).min(half.mpi.unwrap_or(0))
+        self.beside_calls.within(half.post_end, end).min(half.mpi.unwrap_or(0))
     }
 
     /// For how long the call that completed a request had kernels beside it, after that.
@@ -370,7 +379,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             return all;
         }
         let rank = &self.trace.ranks[self.rank];
-        all.min(rank.presence.outside(posted, end) + rank.computed_in_calls(posted, end))
+        all.min(rank.presence.outside(posted, end) + self.beside_calls.within(posted, end))
     }
 
     /// What every request counts for. One that sends and receives is a request of either kind, and was posted once.

@@ -1,6 +1,6 @@
 //! Brings the sums of many files together: the same call at the same place is one site on all ranks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,8 @@ impl RunSums {
             let (post, wait) = (&self.entries[post], &self.entries[wait]);
             waits.entry((post.rank, post.site, wait.site)).or_default().push(at);
         }
+        // a loop of tests that another call ended: which tests these were is not on record
+        let mut of_others: BTreeMap<usize, Nanos> = BTreeMap::new();
         for laid in all {
             let Some(&rank) = ranks.get(&(laid.rank, laid.life)) else { continue };
             let places = match laid.calls {
@@ -98,6 +100,18 @@ impl RunSums {
             let mut left = laid.ns;
             for &place in places.into_iter().flatten() {
                 left = left - self.lay_to_gpu(laid.calls, place, left);
+            }
+            if laid.calls == GpuCalls::Tests && left.0 > 0 {
+                let rest = of_others.entry(rank).or_default();
+                *rest += left;
+            }
+        }
+        let mut tests: Vec<usize> =
+            entries.into_iter().filter(|(of, _)| of.2).flat_map(|(_, places)| places).collect();
+        tests.sort_by_key(|&at| (self.entries[at].rank, self.entries[at].site, at));
+        for at in tests {
+            if let Some(left) = of_others.get_mut(&self.entries[at].rank) {
+                *left = *left - self.lay_to_gpu(GpuCalls::Tests, at, *left);
             }
         }
     }

@@ -135,7 +135,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 def is_without_room(error: Optional[BaseException]) -> bool:
     """Whether what it came from is that a disk is full."""
     while error is not None and not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return error is not None
 
 

@@ -59,6 +59,10 @@ impl BusySpan {
         (self.until(end) - self.until(begin)).max(0)
     }
 
+    fn map(&mut self, correct: impl Fn(i64) -> i64) {
+        (self.begin, self.end) = (correct(self.begin), correct(self.end));
+    }
+
     /// Goes on with the next one, where work is as dense in it.
     fn extend(&mut self, next: &BusySpan) -> bool {
         let density = |work: &BusySpan, in_length_of: &BusySpan| {
@@ -106,14 +110,8 @@ fn disjoint(mut spans: Vec<BusySpan>) -> Vec<BusySpan> {
     }
 }
 
-fn within(spans: &[BusySpan], begin: i64, end: i64) -> i64 {
-    let first = spans.partition_point(|span| span.end <= begin);
-    let touching = spans[first..].iter().take_while(|span| span.begin < end);
-    touching.map(|span| span.within(begin, end)).sum()
-}
-
 /// Spans, disjoint and in order, that know how much work lies before each: what is in an interval is told without a look at all of them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusySums {
     spans: Vec<BusySpan>,
     /// Up to the end of each.
@@ -144,6 +142,10 @@ impl BusySums {
             false => self.until(end) - self.until(begin),
         }
     }
+
+    fn map(&mut self, correct: impl Fn(i64) -> i64) {
+        self.spans.iter_mut().for_each(|span| span.map(&correct));
+    }
 }
 
 /// One kind of work of one GPU.
@@ -166,10 +168,10 @@ impl DeviceLane {
 pub struct DeviceTime {
     /// By GPU and kind of work.
     pub lanes: Vec<DeviceLane>,
-    /// When any of them ran kernels: disjoint, in order.
-    computing: Vec<BusySpan>,
-    /// When each of them, in their order, ran kernels or copied.
-    working: Vec<Vec<BusySpan>>,
+    /// When any of them ran kernels.
+    computing: BusySums,
+    /// When each of them, in their order, ran kernels, and when it ran kernels or copied.
+    each: Vec<[BusySums; 2]>,
 }
 
 impl DeviceTime {
@@ -183,26 +185,29 @@ impl DeviceTime {
         };
         let lanes: Vec<DeviceLane> =
             rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(lane).collect();
-        let union = |lanes: &[&DeviceLane]| {
-            disjoint(lanes.iter().flat_map(|lane| lane.spans.iter().copied()).collect())
-        };
-        let all: Vec<&DeviceLane> = lanes.iter().collect();
-        let kernels: Vec<&DeviceLane> = lanes.iter().filter(|lane| lane.is_kernels()).collect();
-        let computing = union(&kernels);
-        let working = all.chunk_by(|a, b| a.device == b.device).map(union).collect();
-        DeviceTime { lanes, computing, working }
+        let all = |lanes: &[DeviceLane]| DeviceTime::union(lanes, |_| true);
+        let kernels = |lanes: &[DeviceLane]| DeviceTime::union(lanes, DeviceLane::is_kernels);
+        let computing = kernels(&lanes);
+        let of_gpu = lanes.chunk_by(|a, b| a.device == b.device);
+        let each = of_gpu.map(|lanes| [kernels(lanes), all(lanes)]).collect();
+        DeviceTime { lanes, computing, each }
+    }
+
+    fn union(lanes: &[DeviceLane], is_one: impl Fn(&DeviceLane) -> bool) -> BusySums {
+        let spans = lanes.iter().filter(|lane| is_one(lane)).flat_map(|lane| &lane.spans);
+        BusySums::new(disjoint(spans.copied().collect()))
     }
 
     /// For how long of `begin..end` a GPU of the rank ran kernels. This decides what time in MPI is beside computation of GPUs.
     #[inline]
     pub fn computed_within(&self, begin: i64, end: i64) -> i64 {
-        within(&self.computing, begin, end)
+        self.computing.within(begin, end)
     }
 
     /// When that was within intervals, which are disjoint and in order.
     pub(super) fn computed_in(&self, intervals: &[(i64, i64)]) -> BusySums {
         let mut spans = Vec::new();
-        let mut later = &self.computing[..];
+        let mut later = &self.computing.spans[..];
         for &(begin, end) in intervals {
             later = &later[later.partition_point(|span| span.end <= begin)..];
             for span in later.iter().take_while(|span| span.begin < end) {
@@ -215,25 +220,22 @@ impl DeviceTime {
 
     /// When that was: begin and end, disjoint, in order.
     pub fn computing(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        self.computing.iter().map(|span| (span.begin, span.end))
+        self.computing.spans.iter().map(|span| (span.begin, span.end))
     }
 
     /// Of each GPU for how long it ran kernels in `begin..end`, and for how long it did anything.
     pub fn each_within(&self, begin: i64, end: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let lanes = self.lanes.chunk_by(|a, b| a.device == b.device);
-        lanes.zip(&self.working).map(move |(lanes, working)| {
-            let kernels = lanes.iter().find(|lane| lane.is_kernels());
-            let computing = kernels.map_or(0, |lane| within(&lane.spans, begin, end));
-            (computing, within(working, begin, end))
+        self.each.iter().map(move |sums| {
+            let [computing, working] = sums;
+            (computing.within(begin, end), working.within(begin, end))
         })
     }
 
     pub(super) fn map(&mut self, correct: impl Fn(i64) -> i64) {
         let lanes = self.lanes.iter_mut().flat_map(|lane| &mut lane.spans);
-        let working = self.working.iter_mut().flatten();
-        for span in lanes.chain(&mut self.computing).chain(working) {
-            (span.begin, span.end) = (correct(span.begin), correct(span.end));
-        }
+        lanes.for_each(|span| span.map(&correct));
+        let sums = self.each.iter_mut().flatten().chain([&mut self.computing]);
+        sums.for_each(|sums| sums.map(&correct));
     }
 }
 

@@ -231,9 +231,9 @@ impl TreePage {
         let cells = usize::from(u16::from_be_bytes([bytes[3], bytes[4]]));
         let first = header + 2 * cells;
         const SMALLEST_CELL: usize = 4;
-        let places = (0..cells).map(|cell| cell_at(&bytes, header, cell));
-        let are_in = first <= usable
-            && places.into_iter().all(|at| first <= at && at + SMALLEST_CELL <= usable);
+        let mut places = (0..cells).map(|cell| cell_at(&bytes, header, cell));
+        let are_in =
+            first <= usable && places.all(|at| first <= at && at + SMALLEST_CELL <= usable);
         are_in.then_some(TreePage { bytes, is_leaf, cells, next: 0 })
     }
 

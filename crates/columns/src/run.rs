@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use lapscope_data::model::Rank;
 use lapscope_data::places::SiteId;
 use lapscope_measure::overlap::exposure::Exposure;
-use lapscope_measure::overlap::{measure_with, EagerLimits};
+use lapscope_measure::overlap::{EagerLimits, Measuring};
 use lapscope_measure::reference::Reference;
 use lapscope_report::pipeline::overlap::Prepared;
 use lapscope_trace::{Direction, Half, Operation, RankTrace, Trace};
@@ -33,7 +33,7 @@ impl FirstLook {
         let Prepared { view, reference, eager, .. } = prepared;
         let measure = |trace: &Trace| {
             let witness = |rank: usize| CallCauses::new(&trace.ranks[rank]);
-            measure_with(trace, reference, *eager, &[], progress, witness).1
+            Measuring { trace, reference, eager: *eager, ranks: &[], progress }.tell(witness).1
         };
         if view.is_whole() {
             return Ok(FirstLook::InMemory(measure(&view.trace)));
@@ -135,8 +135,9 @@ impl<'a> RunRows<'a> {
         let rank = self.rank(place).info().rank;
         let (reference, eager) = (self.reference, self.eager);
         // further lives of the same rank are looked at, too
+        let (trace, ranks, progress) = (self.trace, &[rank], &|_| ());
         let (_, found) =
-            measure_with(self.trace, reference, eager, &[rank], &|_| (), Overlapped::new);
+            Measuring { trace, reference, eager, ranks, progress }.tell(Overlapped::new);
         let of_place = found.into_iter().find(|found| found.place == place);
         of_place.with_context(|| format!("rank {rank} is not in the run"))
     }

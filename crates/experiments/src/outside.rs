@@ -13,7 +13,7 @@ use lapscope_advise::thresholds_in_words;
 use lapscope_data::db::{list_files, Database};
 use lapscope_measure::overlap::request::Achieved;
 use lapscope_measure::overlap::witness::Witness;
-use lapscope_measure::overlap::{measure_with, EagerLimits};
+use lapscope_measure::overlap::{EagerLimits, Measuring};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_report::cvars;
@@ -58,8 +58,14 @@ impl RecordedRun {
         let mut thresholds = Thresholds::find(&trace, &reference, &[], declared);
         thresholds_in_words::fill(&mut thresholds, &trace);
         let eager = EagerLimits::from_thresholds(&thresholds);
-        let (_, found) =
-            measure_with(&trace, &reference, eager, &[], &|_| (), |_| ByTag::default());
+        let measuring = Measuring {
+            trace: &trace,
+            reference: &reference,
+            eager,
+            ranks: &[],
+            progress: &|_| (),
+        };
+        let (_, found) = measuring.tell(|_| ByTag::default());
         let achieved = found.into_iter().flat_map(|rank| rank.0).collect();
         let by_tag = by_tag(&trace);
         Ok(RecordedRun { databases, trace, thresholds, by_tag, achieved })

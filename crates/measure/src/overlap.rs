@@ -142,61 +142,59 @@ pub struct OverlapOptions<'a> {
     pub ranks: &'a [Rank],
 }
 
-/// Looks at every request once, the ranks side by side; `eager` says which sends wait for nobody, `progress` is told how many
-/// more requests were done.
-pub fn measure(
-    trace: &Trace,
-    reference: &Reference,
-    eager: EagerLimits,
-    ranks: &[Rank],
-    progress: &(dyn Fn(u64) + Sync),
-) -> Measured {
-    measure_with(trace, reference, eager, ranks, progress, |_| ()).0
+/// A look at every request, once.
+#[derive(Clone, Copy)]
+pub struct Measuring<'a> {
+    pub trace: &'a Trace,
+    pub reference: &'a Reference,
+    /// Which sends wait for nobody.
+    pub eager: EagerLimits,
+    /// Whose requests; none: of all ranks.
+    pub ranks: &'a [Rank],
+    /// Is told now and then how many more requests were done.
+    pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-/// As [`measure`], telling a witness of each rank of all its calls; returns these in the order of ranks.
-pub fn measure_with<W: Witness>(
-    trace: &Trace,
-    reference: &Reference,
-    eager: EagerLimits,
-    ranks: &[Rank],
-    progress: &(dyn Fn(u64) + Sync),
-    witness: impl Fn(usize) -> W + Sync,
-) -> (Measured, Vec<W>) {
-    let all = |mut some: Vec<W>, others: Vec<W>| {
-        some.extend(others);
-        some
-    };
-    measure_and(trace, reference, eager, ranks, progress, witness, (|witness| vec![witness], all))
-}
+impl Measuring<'_> {
+    /// What is summed of all.
+    pub fn sums(self) -> Measured {
+        self.learn(|_| (), (|()| (), |(), ()| ())).0
+    }
 
-/// As [`measure_with`], with what each witness has learned in its place, put together as soon as its rank is done: of the witnesses
-/// of all ranks the memory would be needed at once.
-pub fn measure_and<W: Witness, T: Default + Send>(
-    trace: &Trace,
-    reference: &Reference,
-    eager: EagerLimits,
-    ranks: &[Rank],
-    progress: &(dyn Fn(u64) + Sync),
-    witness: impl Fn(usize) -> W + Sync,
-    (learned, both): (impl Fn(W) -> T + Sync, impl Fn(T, T) -> T + Sync),
-) -> (Measured, T) {
-    let slices = Slices::cut(trace, SLICES);
-    let wanted: Vec<usize> = trace
-        .focus()
-        .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
-        .collect();
-    let sides = Sides { trace, eager };
-    let walk = |rank: usize| {
-        let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
-        let (found, witness) = walk.run(progress);
-        (Measured::of_rank(trace, rank, found, slices), learned(witness))
-    };
-    let nothing = || (Measured::nothing(slices), T::default());
-    wanted
-        .into_par_iter()
-        .map(walk)
-        .reduce(nothing, |some, more| (some.0.merge(more.0), both(some.1, more.1)))
+    /// Tells a witness of each rank of all its calls, too; returns these in the order of ranks.
+    pub fn tell<W: Witness>(self, witness: impl Fn(usize) -> W + Sync) -> (Measured, Vec<W>) {
+        let all = |mut some: Vec<W>, others: Vec<W>| {
+            some.extend(others);
+            some
+        };
+        self.learn(witness, (|witness| vec![witness], all))
+    }
+
+    /// With what each witness has learned in its place, put together as soon as its rank is done: of the witnesses of all ranks the
+    /// memory would be needed at once.
+    pub fn learn<W: Witness, T: Default + Send>(
+        self,
+        witness: impl Fn(usize) -> W + Sync,
+        (learned, both): (impl Fn(W) -> T + Sync, impl Fn(T, T) -> T + Sync),
+    ) -> (Measured, T) {
+        let Measuring { trace, reference, eager, ranks, progress } = self;
+        let slices = Slices::cut(trace, SLICES);
+        let wanted: Vec<usize> = trace
+            .focus()
+            .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
+            .collect();
+        let sides = Sides { trace, eager };
+        let walk = |rank: usize| {
+            let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
+            let (found, witness) = walk.run(progress);
+            (Measured::of_rank(trace, rank, found, slices), learned(witness))
+        };
+        let nothing = || (Measured::nothing(slices), T::default());
+        wanted
+            .into_par_iter()
+            .map(walk)
+            .reduce(nothing, |some, more| (some.0.merge(more.0), both(some.1, more.1)))
+    }
 }
 
 impl Overlap {

@@ -6,7 +6,7 @@ use crate::pictures::{Drawn, Painter};
 use lapscope_advise::advice::{Gathered, Gatherer};
 use lapscope_data::model::Rank;
 use lapscope_measure::left_over::LeftOverSums;
-use lapscope_measure::overlap::{measure_and, EagerLimits, Measured};
+use lapscope_measure::overlap::{EagerLimits, Measured, Measuring};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{Plan, StepSums, Stepper};
 use lapscope_measure::unexpected::{KeptLimits, KeptSums};
@@ -72,8 +72,8 @@ pub fn find(
                 ..Findings::default()
             }
         };
-    let (measured, findings) =
-        measure_and(trace, reference, eager, ranks, progress, witness, (learned, Findings::merge));
+    let (measured, findings) = Measuring { trace, reference, eager, ranks, progress }
+        .learn(witness, (learned, Findings::merge));
     let mut findings = Findings { measured, ..findings };
     if wanted.kept {
         findings.kept = KeptSums::collect(trace, kept, ranks);

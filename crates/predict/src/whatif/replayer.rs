@@ -19,7 +19,7 @@ use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::thinned::{thin, Thinned, Thinning};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
 use lapscope_measure::overlap::sums::OverlapTimes;
-use lapscope_measure::overlap::{measure, EagerLimits, Overlap, OverlapOptions};
+use lapscope_measure::overlap::{EagerLimits, Measuring, Overlap, OverlapOptions};
 use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
@@ -225,7 +225,14 @@ impl Replayer {
             Some(network.eager_limit.min(network.progress_limit))
         });
         let eager = EagerLimits::new(limits);
-        let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
+        let measured = Measuring {
+            trace: &self.trace,
+            reference: &reference,
+            eager,
+            ranks: &[],
+            progress: &|_| (),
+        }
+        .sums();
         let all = OverlapOptions { top: 0, ranks: &[] };
         let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
         let mut exposed = Exposed::from_overlap(overlap);

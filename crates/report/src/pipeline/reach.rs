@@ -9,7 +9,7 @@ use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
-use lapscope_measure::overlap::{measure, EagerLimits, OverlapOptions, ReferenceNotes};
+use lapscope_measure::overlap::{EagerLimits, Measuring, OverlapOptions, ReferenceNotes};
 use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reach::network::Network;
 use lapscope_measure::reference::Reference;
@@ -44,7 +44,14 @@ pub fn build(
         EagerLimits::from_thresholds(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-    let measured = measure(&trace, &reference, eager, options.ranks, &|more| progress.add(more));
+    let measured = Measuring {
+        trace: &trace,
+        reference: &reference,
+        eager,
+        ranks: options.ranks,
+        progress: &|more| progress.add(more),
+    }
+    .sums();
     drop(progress);
     let known = ReachInputs { trace: &trace, reference: &reference, measured: &measured, networks };
     let mut reach = open.reach(options.ranks, known);

@@ -11,7 +11,7 @@ use lapscope_data::model::Full;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
-use lapscope_measure::overlap::{measure, EagerLimits};
+use lapscope_measure::overlap::{EagerLimits, Measuring};
 use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
@@ -110,7 +110,7 @@ fn room(
         return Ok(MoveRoom::default());
     }
     let eager = EagerLimits::from_thresholds(thresholds);
-    let measured = measure(trace, reference, eager, &[], &|_| ());
+    let measured = Measuring { trace, reference, eager, ranks: &[], progress: &|_| () }.sums();
     let reach =
         open.reach(&[], ReachInputs { trace, reference, measured: &measured, networks: &[] });
     match reach {

@@ -13,7 +13,7 @@ use lapscope_data::places::SiteId;
 use lapscope_data::symbols::NameFrames;
 use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_measure::overlap::witness::{Waited, Witness};
-use lapscope_measure::overlap::{measure_with, EagerLimits};
+use lapscope_measure::overlap::{EagerLimits, Measuring};
 use lapscope_measure::reference::Reference;
 use lapscope_trace::{Direction, Endpoint, Half, Trace};
 
@@ -184,7 +184,8 @@ fn causes(
         let earliest = inside.map(|call| call.begin).min().unwrap_or(window.end);
         WaitCauses { window, rank: rank as u32, earliest, calls: FxHashMap::default() }
     };
-    let (_, witnesses) = measure_with(trace, reference, eager, &ranks, &|_| (), witness);
+    let measuring = Measuring { trace, reference, eager, ranks: &ranks, progress: &|_| () };
+    let (_, witnesses) = measuring.tell(witness);
     witnesses.into_iter().flat_map(|witness| witness.calls).collect()
 }
 

@@ -66,7 +66,14 @@ fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> 
     let trace = open.trace(&[], Grouping::Line).unwrap();
     let reference = lapscope_measure::reference::Reference::of_run(&trace);
     let eager = overlap::EagerLimits::default();
-    let measured = overlap::measure(&trace, &reference, eager, &[], &|_| ());
+    let measured = overlap::Measuring {
+        trace: &trace,
+        reference: &reference,
+        eager,
+        ranks: &[],
+        progress: &|_| (),
+    }
+    .sums();
     let known =
         ReachInputs { trace: &trace, reference: &reference, measured: &measured, networks: &[] };
     open.reach(&[], known).expect("words were watched")

@@ -7,6 +7,7 @@
 #include "work.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 enum { FORGOTTEN = 3, UNRECEIVED = 2, COMMUNICATORS = 4 };
 
@@ -75,9 +76,11 @@ SITE void make_communicators(int rank, int is_forgotten)
         MPI_Comm_free(&comms[i]);
 }
 
+/* The launcher kills the other rank then, which must be in its MPI_Finalize: it has half a second to come there from a barrier. */
 static int die(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
+    usleep(500000);
     raise(SIGKILL);
     return MPI_SUCCESS;
 }
@@ -100,6 +103,7 @@ static void end_badly(int rank, int crashes)
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, crashes ? die : stay, &key, NULL);
         MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
     }
+    MPI_Barrier(MPI_COMM_WORLD);
     fprintf(stderr, "here %d\n", rank);
     MPI_Finalize();
 }

@@ -38,14 +38,19 @@ fi
 if [ "${1:-}" = environment ]; then exit 0; fi
 
 made=$directory/made
-rm -rf "$made"
+large=$directory/large
+rm -rf "$made" "$large"
 # eight ranks on three nodes, neighbours in a grid, one of them slow
-${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$made" 8 200 --ranks-per-node 3 --stencil 2 \
-    --collective-every 40 --slow-rank 3
+eight_ranks() { # eight_ranks DIRECTORY REQUESTS
+    ${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$1" 8 "$2" --ranks-per-node 3 --stencil 2 \
+        --collective-every 40 --slow-rank 3
+}
+eight_ranks "$made" 200
+eight_ranks "$large" 20000
 ${CARGO:-cargo} build --quiet -p lapscope --bin lapscope
 rm -rf "$directory/jobs"
 ${CARGO:-cargo} run --quiet -p lapscope-fixture --example jobs -- "$directory/jobs" 100
-export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_TEST_JOBS="$directory/jobs" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1
+export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_TEST_LARGE="$large" LAPSCOPE_TEST_JOBS="$directory/jobs" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1
 export LAPSCOPE_CALIBRATION_DIR="$directory/none"
 cd python
 "$python" -m mypy src tests

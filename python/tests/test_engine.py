@@ -69,12 +69,12 @@ def is_part(process: psutil.Process) -> bool:
     return False
 
 
-def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, path: Path) -> None:
-    plain = lapscope("overlap", path, "--format", "json")
+def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, large: Path) -> None:
+    plain = lapscope("overlap", large, "--format", "json")
     with started(tmp_path, workers=1) as cluster:
         nanny = cluster.worker()
         cluster.await_workers(2)
-        line = [os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--format", "json", "--parts", "8"]
+        line = [os.environ["LAPSCOPE_BIN"], "overlap", str(large), "--format", "json", "--parts", "8"]
         asked = subprocess.Popen(
             [*line, "--engine", cluster.engine], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
         )
@@ -92,11 +92,11 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, path: Path) -> 
     assert (asked.returncode, said, out) == (0, b"", plain.stdout)
 
 
-def test_a_scheduler_that_is_killed_ends_the_command_with_what_to_do(tmp_path: Path, path: Path) -> None:
+def test_a_scheduler_that_is_killed_ends_the_command_with_what_to_do(tmp_path: Path, large: Path) -> None:
     with started(tmp_path, workers=1) as cluster:
         nanny = cluster.worker()
         cluster.await_workers(2)
-        line = [os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--parts", "8", "--engine", cluster.engine]
+        line = [os.environ["LAPSCOPE_BIN"], "overlap", str(large), "--parts", "8", "--engine", cluster.engine]
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as asked:
             until(lambda: bool(workers_of(nanny)) or asked.poll() is not None)
             assert asked.poll() is None, "it was over before"
@@ -181,8 +181,8 @@ def test_a_part_that_fails_is_named_with_its_ranks(cluster: Cluster, path: Path,
 
 @thorough
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_behind_when_the_command_is_ended(path: Path, ending: signal.Signals) -> None:
-    line = [os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--engine", "dask", "--parts", "8"]
+def test_nothing_is_left_behind_when_the_command_is_ended(large: Path, ending: signal.Signals) -> None:
+    line = [os.environ["LAPSCOPE_BIN"], "overlap", str(large), "--engine", "dask", "--parts", "8"]
     asked = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
     processes: List[psutil.Process] = []
 

@@ -49,11 +49,11 @@ def read_by_sqlite(path):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def on_workers(count, parts):
-    """When the last of so many workers is done, which take one part after the other."""
+def on_workers(count, tasks):
+    """When the last of so many workers is done, which take one task after the other."""
     workers = [0.0] * count
-    for part in parts:
-        heapq.heapreplace(workers, workers[0] + part)
+    for task in tasks:
+        heapq.heapreplace(workers, workers[0] + task)
     return max(workers)
 
 
@@ -84,26 +84,29 @@ class Case:
             out.seek(0)
             return hashlib.sha256(out.read()).hexdigest(), taken
 
-    def engine(self, path, parts):
-        """Prints what a report takes as a whole on one processor, and what it would on workers of an engine, each part measured by
-        itself (`simulated.py`)."""
+    def engine(self, path, workers):
+        """Prints what a report takes as a whole on one processor, and what it would on so many workers of an engine with four parts
+        each, every task measured by itself (`simulated.py`)."""
         whole, (_, alone, _) = self.digest(["report", path], RAYON_NUM_THREADS="1")
         times = os.path.join(self.work, "times")
         engine = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simulated.py")
-        words = ["report", path, "--engine", "dask", "--parts", str(parts)]
+        words = ["report", path, "--engine", "dask", "--parts", str(4 * workers)]
         same, (_, own, _) = self.digest(
-            words, RAYON_NUM_THREADS="1", LAPSCOPE_PYTHON=engine, LAPSCOPE_BENCH_TIMES=times
+            words,
+            RAYON_NUM_THREADS="1",
+            LAPSCOPE_PYTHON=engine,
+            LAPSCOPE_BENCH_TIMES=times,
+            LAPSCOPE_BENCH_WORKERS=str(workers),
         )
         with open(times) as lines:
             stages = [json.loads(line) for line in lines]
-        in_parts = sum(sum(stage["parts"]) for stage in stages)
-        rest = own - in_parts  # wait4 counts the engine and what it ran, too
-        print(f"  {parts} parts: {in_parts:.1f} s of processors, {in_parts / alone:.2f} times the {alone:.1f} s of one process")
+        in_tasks = sum(sum(stage["tasks"]) for stage in stages)
+        rest = own - in_tasks  # wait4 counts the engine and what it ran, too
+        path_of = rest + sum(on_workers(workers, stage["tasks"]) for stage in stages)
+        print(f"  {workers} workers: {in_tasks:.1f} s of processors, {in_tasks / alone:.2f} times the {alone:.1f} s of one process")
+        print("    by stage: " + ", ".join(f"{sum(stage['tasks']):.1f}" for stage in stages))
         print(f"    beside them {rest:.1f} s: the command itself, putting answers together")
-        print("    by stage: " + ", ".join(f"{sum(stage['parts']):.1f}" for stage in stages))
-        for count in [2, 4, 8]:
-            path_of = rest + sum(on_workers(count, stage["parts"]) for stage in stages)
-            print(f"    {count} workers: critical path {path_of:.1f} s, {alone / path_of:.2f} times quicker")
+        print(f"    critical path {path_of:.1f} s, {alone / path_of:.2f} times quicker", flush=True)
         self.say_whether_same("report", {whole, same})
 
     def answers(self, path, command, ways):
@@ -136,7 +139,8 @@ def ranks_16(case):
 def ranks_1000(case):
     path = case.made(1000, 10_000_000, *COLLECTIVES, "--ranks-per-node", "64")
     case.answers(path, "report", [[], ["--memory", "300M"], ["--parts", "8"]])
-    case.engine(path, 32)
+    for workers in [2, 4, 8]:
+        case.engine(path, workers)
 
 
 def ranks_1024(case):

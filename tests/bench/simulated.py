@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An engine that runs the parts of a run one after the other and measures each: what n workers would take follows from that, on a
+"""An engine that runs the tasks of a run one after the other and measures each: what n workers would take follows from that, on a
 machine of any size. `large.py` names it as LAPSCOPE_PYTHON, with --engine dask; docs/parts.md has what an engine is told and says.
 
-Processor seconds go to the file that LAPSCOPE_BENCH_TIMES names: for each stage a line of JSON, the list of its parts' and what
-putting their answers together took.
+Parts are given to tasks as Dask's are for LAPSCOPE_BENCH_WORKERS. Processor seconds go to the file that LAPSCOPE_BENCH_TIMES names: for
+each stage a line of JSON, the list of its tasks' and what putting their answers together took.
 """
 
 import json
@@ -30,18 +30,21 @@ def say(word):
 
 
 def stage(lapscope, request, work):
-    """Answers one stage; what its parts took, and what their answers took to be put together."""
+    """Answers one stage; what its tasks took, and what their answers took to be put together."""
     own = []
+    parts = request["parts"]
+    each = -(-len(parts) // (2 * int(os.environ["LAPSCOPE_BENCH_WORKERS"])))
     answers = os.path.join(work, "answers")
     with open(answers, "wb") as together:
-        for places in request["parts"]:
+        for batch in [parts[at : at + each] for at in range(0, len(parts), each)]:
             answer = os.path.join(work, "answer")
-            own.append(measured([lapscope, "part", "--ranks", places], request["question"], answer))
+            ranks = [f"--ranks={places}" for places in batch]
+            own.append(measured([lapscope, "part", *ranks], request["question"], answer))
             with open(answer, "rb") as one:
                 together.write(one.read())
-            say({"done": 1})
+            say({"done": len(batch)})
     merged = measured([lapscope, "part", "--merge"], answers, request["answer"])
-    return {"parts": own, "merge": merged}
+    return {"tasks": own, "merge": merged}
 
 
 def main():

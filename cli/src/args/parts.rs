@@ -45,9 +45,9 @@ Examples:
   lapscope part --ranks 0-15 < question > answer
   cat answer-* | lapscope part --merge > answer")]
 pub struct PartArgs {
-    /// Ranks to look at, as places in the order of the run: 0-15,17
+    /// Ranks to look at, as places in the order of the run: 0-15,17; again: another part, one after the other
     #[arg(long, value_name = "PLACES", required_unless_present = "merge")]
-    pub ranks: Option<String>,
+    pub ranks: Vec<String>,
 
     /// Put answers together
     #[arg(long, conflicts_with = "ranks")]

@@ -18,10 +18,7 @@ use lapscope_show::output;
 pub fn run(args: &PartArgs) -> Result<ExitCode> {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input).context("standard input")?;
-    let answer = match &args.ranks {
-        Some(ranks) => answer(ranks, &input)?,
-        None => merge(&input)?,
-    };
+    let answer = if args.merge { merge(&input)? } else { answer(&args.ranks, &input)? };
     match &args.output {
         Some(path) => {
             let name = || path.display().to_string();
@@ -34,29 +31,35 @@ pub fn run(args: &PartArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(ranks: &str, input: &[u8]) -> Result<Partial> {
-    let focus = places_of(ranks)?;
+/// What parts answer, put together.
+fn answer(parts: &[String], input: &[u8]) -> Result<Partial> {
+    let parts = parts.iter().map(|ranks| Ok((ranks, places_of(ranks)?)));
+    let parts: Vec<(&String, Vec<u32>)> = parts.collect::<Result<_>>()?;
     let GivenTask { run, question } = GivenTask::read(input)?;
     let known = run.survey.places();
-    if let Some(unknown) = focus.iter().find(|place| !known.contains(place)) {
-        anyhow::bail!(
-            "--ranks {ranks}: the run has {} ranks, and none at place {unknown}",
-            known.end
-        );
-    }
-    let answer = run.answer(&question, &focus);
+    let part = |(ranks, focus): (&String, Vec<u32>)| {
+        if let Some(unknown) = focus.iter().find(|place| !known.contains(place)) {
+            anyhow::bail!(
+                "--ranks {ranks}: the run has {} ranks, and none at place {unknown}",
+                known.end
+            );
+        }
+        Ok(run.answer(&question, &focus))
+    };
+    let answer = put_together(parts.into_iter().map(part))?;
     std::mem::forget((run, question)); // of many ranks, and the process is about to end
-    Ok(answer)
+    answer.context("--ranks names no part")
 }
 
 fn merge(mut input: &[u8]) -> Result<Partial> {
-    let mut merged: Option<Partial> = None;
-    while !input.is_empty() {
-        let partial: Partial = wire::read(&mut input, "a partial result")?;
-        merged = Some(match merged {
-            Some(known) => known.merge(partial)?,
-            None => partial,
-        });
-    }
-    merged.context("standard input holds no partial result")
+    let next = || {
+        let is_left = !input.is_empty();
+        is_left.then(|| wire::read(&mut input, "a partial result"))
+    };
+    put_together(std::iter::from_fn(next))?.context("standard input holds no partial result")
+}
+
+fn put_together(mut partials: impl Iterator<Item = Result<Partial>>) -> Result<Option<Partial>> {
+    let Some(first) = partials.next() else { return Ok(None) };
+    partials.try_fold(first?, |known, partial| known.merge(partial?)).map(Some)
 }

@@ -27,7 +27,10 @@ ANSWERS_WITHIN, WORKERS_WITHIN = 5, 60
 #: processes.
 TOGETHER = 8
 
-#: Attempts at a part beyond the first.
+#: Tasks that the parts of a stage are given to, for each thread of a worker: a process reads the question once for all of its parts.
+TASKS = 2
+
+#: Attempts at a task beyond the first.
 RETRIES = 3
 
 cloudpickle.register_pickle_by_value(tasks)
@@ -157,7 +160,11 @@ class Parts:
         # as the result of a task: when the worker that holds it is killed, Dask makes it again, and others pass it on
         asked = submit(lambda stage: stage, stage, pure=False)
         del stage
-        level = [submit(_part, part, asked, retries=RETRIES, pure=False) for part in parts]
+        most = TASKS * max(1, sum(self._client.nthreads().values()))
+        together = -(-len(parts) // most)
+        batches = [parts[at : at + together] for at in range(0, len(parts), together)]
+        level = [submit(_part, batch, asked, retries=RETRIES, pure=False) for batch in batches]
+        sizes = {future.key: len(batch) for future, batch in zip(level, batches)}
         running, height = as_completed(level), 0
         while height == 0 or len(level) > 1:
             # what can be put together goes before further parts, so that few answers are in memory at a time
@@ -169,7 +176,7 @@ class Parts:
         for future in running:
             if future.status != "finished":
                 self._result(future)
-            done(1)
+            done(sizes[future.key])
         return self._result(answer)
 
     @staticmethod

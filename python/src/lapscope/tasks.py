@@ -108,14 +108,15 @@ def trouble(job: Job) -> Optional[str]:
     )
 
 
-def part(places: str, asked: Asked) -> bytes:
-    """What the ranks at these places answer.
+def part(parts: List[str], asked: Asked) -> bytes:
+    """What the ranks at the places of these parts answer.
 
     Raises:
         RuntimeError: they cannot, on this worker; it says why.
     """
     check_once(asked["job"])
-    return answer(asked["job"], ["--ranks", places], asked["question"], f"ranks {places}")
+    ranks = [f"--ranks={places}" for places in parts]
+    return answer(asked["job"], ranks, asked["question"], f"ranks {','.join(parts)}")
 
 
 def merge(answers: List[bytes], asked: Asked) -> bytes:

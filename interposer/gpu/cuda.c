@@ -6,12 +6,12 @@
  * a killed process did until then is on record.
  */
 #define _GNU_SOURCE
+#include "client.h"
 #include "cupti.h"
 #include "find.h"
 #include "merge.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +25,8 @@ enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 1000
 
 static struct lapscope_devices *devices;
 static struct cupti cupti;
+static size_t handed_out, taken_back; /* buffers */
+static int had_records;
 static char found_path[4096];
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static int is_over; /* the process exits, and CUDA may be gone */
@@ -112,17 +114,21 @@ static void requested(uint8_t **buffer, size_t *size, size_t *most_records)
     *size = posix_memalign(&room, ALIGNMENT, BUFFER_BYTES) == 0 ? BUFFER_BYTES : 0;
     *buffer = room;
     *most_records = 0; /* as many as fit */
+    __atomic_fetch_add(&handed_out, room != NULL, __ATOMIC_RELAXED);
 }
 
 static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
     (void)size;
+    __atomic_fetch_add(&taken_back, 1, __ATOMIC_RELAXED);
     struct basket *basket = valid ? calloc(1, sizeof *basket) : NULL;
     struct cupti_record *record = NULL;
     struct lapscope_device_busy busy;
-    while (basket && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK)
+    while (basket && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK) {
+        __atomic_store_n(&had_records, 1, __ATOMIC_RELAXED);
         if (read_record(record, &busy))
             put(basket, &busy);
+    }
     if (basket) {
         size_t dropped = 0;
         cupti.ActivityGetNumDroppedRecords(context, stream, &dropped);
@@ -133,21 +139,48 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     free(buffer);
 }
 
-/* Returns 0 when it is over. */
-static int flush_by(uint32_t how)
+/* Returns 0 when it is over; `error`: CUPTI's. */
+static int flush_by(uint32_t how, int *error)
 {
     pthread_mutex_lock(&flushing);
     int goes_on = !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
     if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
-        cupti.ActivityFlushAll(how);
+        *error = cupti.ActivityFlushAll(how);
     pthread_mutex_unlock(&flushing);
     return goes_on;
 }
 
+/* CUPTI may be giving one back at this moment, on a thread of its own. */
+static int is_back(size_t were_out)
+{
+    enum { WAITS = 20 };
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int i = 0; i < WAITS && __atomic_load_n(&taken_back, __ATOMIC_RELAXED) < were_out; i++)
+        nanosleep(&pause, NULL);
+    return __atomic_load_n(&taken_back, __ATOMIC_RELAXED) >= were_out;
+}
+
+/* Why there may be work that CUPTI, which was asked for all of it, has not reported; contexts are among it, as of programs that only
+ * open their GPU. */
+static const char *what_is_missing(size_t were_out)
+{
+    if (client_came())
+        return "another tool in the process may have taken CUPTI over";
+    if (!is_back(were_out))
+        return "CUPTI has kept a buffer of records";
+    return __atomic_load_n(&had_records, __ATOMIC_RELAXED) ? "" : "CUPTI has reported nothing, not even a context";
+}
+
 static void flush(void)
 {
-    if (getpid() == owner)
-        flush_by(CUPTI_FLUSH_FORCED);
+    int error = CUPTI_OK;
+    size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
+    if (getpid() != owner || !flush_by(CUPTI_FLUSH_FORCED, &error))
+        return;
+    if (error)
+        snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", error);
+    else
+        snprintf(devices->problem, sizeof devices->problem, "%s", what_is_missing(were_out));
 }
 
 /* Waits for what is under way, not for ever: who exits may be within CUDA, with a lock that CUPTI waits for. */
@@ -166,9 +199,10 @@ static void end_flushing(void)
 static void *flush_now_and_then(void *none)
 {
     const struct timespec pause = {.tv_nsec = FLUSH_NS};
+    int error; /* said when it matters, by flush() */
     do
         nanosleep(&pause, NULL);
-    while (flush_by(0));
+    while (flush_by(0, &error));
     return none;
 }
 
@@ -198,24 +232,10 @@ static int use(void *library, const char *path)
     cupti.ActivityEnable(CUPTI_OF_MEMCPY);
     cupti.ActivityEnable(CUPTI_OF_PEER_MEMCPY);
     cupti.ActivityEnable(CUPTI_OF_MEMSET);
+    cupti.ActivityEnable(CUPTI_OF_CONTEXT);
     const char *slash = strrchr(path, '/');
     snprintf(devices->source, sizeof devices->source, "%s", slash ? slash + 1 : path);
     return 1;
-}
-
-static int note_cupti(struct dl_phdr_info *object, size_t size, void *is_there)
-{
-    (void)size;
-    *(int *)is_there |= strstr(object->dlpi_name, "/libcupti.so") != NULL;
-    return 0;
-}
-
-/* CUPTI has one client in a process: what has it loaded already, as PyTorch for its own profiler, keeps it. */
-static int has_another_client(void)
-{
-    int is_there = 0;
-    dl_iterate_phdr(note_cupti, &is_there);
-    return is_there;
 }
 
 static void start_thread(void)
@@ -250,8 +270,10 @@ static void say_why_not(int is_taken)
 
 static void begin_here(void)
 {
-    int is_taken = has_another_client();
+    int is_taken = client_is_there(); /* as PyTorch for its own profiler: it keeps it */
     if (!is_taken && find_cupti(use)) {
+        client_begin();
+        __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
     } else {

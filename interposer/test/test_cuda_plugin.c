@@ -42,7 +42,7 @@ static int what_is_handed_over(const char *plugin)
     struct cupti_of_test *cupti = start(plugin);
     CHECK(cupti && lapscope_devices.flush);
     CHECK_TEXT(lapscope_devices.source, "libcupti.so.12");
-    const unsigned kinds = 1u << CUPTI_OF_MEMCPY | 1u << CUPTI_OF_MEMSET | 1u << CUPTI_OF_CONCURRENT_KERNEL | 1u << CUPTI_OF_PEER_MEMCPY;
+    const unsigned kinds = 1u << CUPTI_OF_MEMCPY | 1u << CUPTI_OF_MEMSET | 1u << CUPTI_OF_CONTEXT | 1u << CUPTI_OF_CONCURRENT_KERNEL | 1u << CUPTI_OF_PEER_MEMCPY;
     CHECK_EQUAL(cupti->enabled, kinds);
     cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20, .kernel_device = 3};
     cupti->records[1] = (struct cupti_record){.kind = CUPTI_OF_PEER_MEMCPY, .start = 30, .end = 40, .device = 2};
@@ -56,6 +56,7 @@ static int what_is_handed_over(const char *plugin)
     CHECK(taken[0].device == 0 && taken[0].work == DEVICE_TO_HOST && taken[0].begin_ns == 50);
     CHECK(taken[1].device == 2 && taken[1].work == DEVICE_OTHER && taken[1].begin_ns == 30);
     CHECK(taken[2].device == 3 && taken[2].work == DEVICE_KERNEL && taken[2].end_ns == 20);
+    CHECK_TEXT(lapscope_devices.problem, "");
     return check_summary();
 }
 
@@ -77,6 +78,62 @@ static int a_refusal_has_its_number(const char *plugin)
     CHECK(start(plugin) != NULL);
     CHECK_TEXT(lapscope_devices.problem, "this user may not use CUPTI (error 35)");
     CHECK(!lapscope_devices.flush);
+    return check_summary();
+}
+
+static int a_taken_cupti_has_its_reason(const char *plugin)
+{
+    setenv("CUPTI_OF_TEST_IS_TAKEN", "39", 1);
+    CHECK(start(plugin) != NULL);
+    CHECK_TEXT(lapscope_devices.problem, "another tool in the process has CUPTI");
+    CHECK(!lapscope_devices.flush && !lapscope_devices.asked);
+    return check_summary();
+}
+
+/* Has the stand-in hand over so many records. */
+static const char *problem_after(struct cupti_of_test *cupti, size_t records)
+{
+    __atomic_store_n(&cupti->record_count, records, __ATOMIC_SEQ_CST);
+    lapscope_devices.flush();
+    return lapscope_devices.problem;
+}
+
+/* Rather than no kernel at all, the reason is said why none may have been reported. */
+static int silence_is_a_problem(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
+    CHECK_TEXT(problem_after(cupti, 1), ""); /* the program has a GPU, and uses it for nothing */
+    CHECK(taken_count == 0 && lost == 0);
+    cupti->flush_error = 15;
+    CHECK_TEXT(problem_after(cupti, 1), "CUPTI gave error 15 instead of its last records");
+    cupti->flush_error = 0;
+    cupti->keeps_buffer = 1;
+    problem_after(cupti, 1);
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has kept a buffer of records");
+    return check_summary();
+}
+
+static const char *const taken_over = "another tool in the process may have taken CUPTI over";
+
+static int who_asks_for_its_functions_may_take_cupti_over(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    lapscope_devices.asked("cuptiGetTimestamp");
+    lapscope_devices.asked("cuInit");
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    lapscope_devices.asked("cuptiActivityRegisterCallbacks_v2");
+    CHECK_TEXT(problem_after(cupti, 1), taken_over);
+    return check_summary();
+}
+
+static int who_is_linked_with_it_may_take_cupti_over(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    CHECK_TEXT(problem_after(cupti, 1), taken_over);
     return check_summary();
 }
 
@@ -131,6 +188,10 @@ int main(int argc, char **argv)
     in_a_process(what_is_handed_over, argv[1]);
     in_a_process(cupti_is_found_beside_a_library, argv[1]);
     in_a_process(a_refusal_has_its_number, argv[1]);
+    in_a_process(a_taken_cupti_has_its_reason, argv[1]);
+    in_a_process(silence_is_a_problem, argv[1]);
+    in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
+    in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);
     in_a_process(exit_does_not_wait_for_ever, argv[1]);
     return check_summary();

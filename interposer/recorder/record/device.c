@@ -148,8 +148,13 @@ void device_start(void)
 void device_flush(void)
 {
     void (*flush)(void) = seam ? __atomic_load_n(&seam->flush, __ATOMIC_ACQUIRE) : NULL;
-    if (flush)
-        flush();
+    if (!flush)
+        return;
+    flush();
+    pthread_mutex_lock(&lock);
+    if (state)
+        memcpy(state->problem, seam->problem, sizeof state->problem);
+    pthread_mutex_unlock(&lock);
 }
 
 void device_forget(void)

@@ -35,9 +35,11 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *context)
     (void)size;
     struct clients *clients = context;
     clients->libraries += strstr(object->dlpi_name, "/libcupti.so") != NULL;
-    for (int i = 0; i < object->dlpi_phnum; i++)
-        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            clients->linked += (unsigned)is_linked((const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr), object->dlpi_addr);
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type == PT_DYNAMIC && is_linked((const ElfW(Dyn) *)(object->dlpi_addr + segment->p_vaddr), object->dlpi_addr))
+            clients->linked++;
+    }
     return 0;
 }
 
@@ -67,8 +69,13 @@ void client_asked(const char *name)
             __atomic_store_n(&was_asked, 1, __ATOMIC_RELAXED);
 }
 
+int client_has_asked(void)
+{
+    return __atomic_load_n(&was_asked, __ATOMIC_RELAXED);
+}
+
 int client_came(void)
 {
     struct clients clients = now();
-    return __atomic_load_n(&was_asked, __ATOMIC_RELAXED) || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked;
+    return client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked;
 }

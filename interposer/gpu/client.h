@@ -11,7 +11,10 @@ void client_begin(void);
 /* Somebody asks the loader for a function of that name. */
 void client_asked(const char *name);
 
-/* Whether another may have come since. */
+/* Whether somebody has asked for those with which a client begins: what CUPTI has is his. */
+int client_has_asked(void);
+
+/* Whether another may have come since, who has asked or is linked with CUPTI. */
 int client_came(void);
 
 #endif

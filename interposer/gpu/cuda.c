@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* A record of a kernel has 200 bytes or so; at 10,000 a second a buffer is full after a tenth of a second. */
-enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, EXIT_WAITS_S = 1 };
+enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, END_WAITS_NS = 1000000000 };
 
 static struct lapscope_devices *devices;
 static struct cupti cupti;
@@ -30,6 +30,7 @@ static int had_records;
 static char found_path[4096];
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static int is_over; /* the process exits, and CUDA may be gone */
+static int has_thread, wants_all, has_all; /* our thread; whether it is to flush what has not ended, too, and has */
 static pid_t owner; /* a forked child has neither our thread nor a CUDA, and `flushing` as it was */
 
 static uint64_t now_ns(void)
@@ -47,11 +48,16 @@ struct basket {
     size_t count, lost;
 };
 
-static void hand_over(struct basket *basket)
+static void give(const struct lapscope_device_busy *busy, size_t count, uint64_t lost)
 {
     void (*take)(const struct lapscope_device_busy *, size_t, uint64_t) = __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE);
     if (take)
-        take(basket->busy, merge_busy(basket->busy, basket->count), basket->lost);
+        take(busy, count, lost);
+}
+
+static void hand_over(struct basket *basket)
+{
+    give(basket->busy, merge_busy(basket->busy, basket->count), basket->lost);
     basket->count = basket->lost = 0;
 }
 
@@ -117,6 +123,14 @@ static void requested(uint8_t **buffer, size_t *size, size_t *most_records)
     __atomic_fetch_add(&handed_out, room != NULL, __ATOMIC_RELAXED);
 }
 
+/* Of records for which CUPTI had no room; it counts anew then. */
+static size_t dropped(void *context, uint32_t stream)
+{
+    size_t count = 0;
+    cupti.ActivityGetNumDroppedRecords(context, stream, &count);
+    return count;
+}
+
 static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
     (void)size;
@@ -130,21 +144,21 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
             put(basket, &busy);
     }
     if (basket) {
-        size_t dropped = 0;
-        cupti.ActivityGetNumDroppedRecords(context, stream, &dropped);
-        basket->lost += dropped;
+        basket->lost += dropped(context, stream);
         hand_over(basket);
+    } else if (valid) {
+        give(NULL, 0, 1);
     }
     free(basket);
     free(buffer);
 }
 
-/* Returns 0 when it is over; `error`: CUPTI's. */
+/* Returns 0 when it is over; `error`: CUPTI's. Another client's records are not ours to flush. */
 static int flush_by(uint32_t how, int *error)
 {
     pthread_mutex_lock(&flushing);
     int goes_on = !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
-    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
+    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE) && !client_has_asked())
         *error = cupti.ActivityFlushAll(how);
     pthread_mutex_unlock(&flushing);
     return goes_on;
@@ -181,28 +195,49 @@ static void flush(void)
         snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", error);
     else
         snprintf(devices->problem, sizeof devices->problem, "%s", what_is_missing(were_out));
+    if (!*devices->problem)
+        give(NULL, 0, dropped(NULL, 0));
 }
 
-/* Waits for what is under way, not for ever: who exits may be within CUDA, with a lock that CUPTI waits for. */
+static void wait_1_ms(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* Who ends a process may be within CUDA, with a lock that CUPTI waits for: our thread flushes, and is not waited for for ever. */
+static void flush_at_end(void)
+{
+    if (getpid() != owner || !has_thread)
+        return;
+    __atomic_store_n(&wants_all, 1, __ATOMIC_RELEASE);
+    for (uint64_t until = now_ns() + END_WAITS_NS; now_ns() < until && !__atomic_load_n(&has_all, __ATOMIC_ACQUIRE);)
+        wait_1_ms();
+}
+
+/* Waits for what is under way, for as long at the most. */
 static void end_flushing(void)
 {
-    struct timespec until;
+    int is_held = 0;
     if (getpid() != owner)
         return;
     __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += EXIT_WAITS_S;
-    if (pthread_mutex_timedlock(&flushing, &until) == 0)
+    for (uint64_t until = now_ns() + END_WAITS_NS; !(is_held = pthread_mutex_trylock(&flushing) == 0) && now_ns() < until;)
+        wait_1_ms();
+    if (is_held)
         pthread_mutex_unlock(&flushing);
 }
 
 static void *flush_now_and_then(void *none)
 {
     const struct timespec pause = {.tv_nsec = FLUSH_NS};
-    int error; /* said when it matters, by flush() */
-    do
+    int goes_on, error; /* said when it matters, by flush() */
+    do {
         nanosleep(&pause, NULL);
-    while (flush_by(0, &error));
+        int all = __atomic_load_n(&wants_all, __ATOMIC_ACQUIRE);
+        goes_on = flush_by(all ? CUPTI_FLUSH_FORCED : 0, &error);
+        __atomic_store_n(&has_all, all, __ATOMIC_RELEASE);
+    } while (goes_on);
     return none;
 }
 
@@ -243,7 +278,8 @@ static void start_thread(void)
     pthread_t thread;
     owner = getpid();
     atexit(end_flushing);
-    if (pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
+    has_thread = pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0;
+    if (has_thread) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
         pthread_detach(thread);
 }
 
@@ -276,6 +312,7 @@ static void begin_here(void)
         __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
+        __atomic_store_n(&devices->flush_at_end, flush_at_end, __ATOMIC_RELEASE);
     } else {
         snprintf(devices->source, sizeof devices->source, "CUPTI");
         say_why_not(is_taken);

@@ -32,6 +32,9 @@ struct lapscope_devices {
     char source[32], problem[64];
     /* Hands over what is complete by now; not before `begin`. */
     void (*flush)(void);
+    /* The same from wherever the process ends otherwise, as in a handler of an error: on a thread of the plugin's, and who calls waits a
+     * second at the most. */
+    void (*flush_at_end)(void);
     /* NULL, or is told each name that somebody asks dlsym() for. From any thread. */
     void (*asked)(const char *name);
     /* The recorder's: takes intervals over, those of a device and work in the order of their begin; `lost` more could not be had. From

@@ -37,7 +37,7 @@ int cuptiActivityEnable(int kind)
 
 int cuptiActivityFlushAll(uint32_t flag)
 {
-    (void)flag;
+    __atomic_fetch_or(&cupti_of_test.was_forced, flag == CUPTI_FLUSH_FORCED, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&cupti_of_test.hangs, __ATOMIC_SEQ_CST)) {
         __atomic_store_n(&cupti_of_test.is_in_flush, 1, __ATOMIC_SEQ_CST);
         usleep(1000);
@@ -64,6 +64,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = 0;
+    *dropped = cupti_of_test.dropped;
+    cupti_of_test.dropped = 0;
     return 0;
 }

@@ -106,6 +106,9 @@ static int silence_is_a_problem(const char *plugin)
     cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
     CHECK_TEXT(problem_after(cupti, 1), ""); /* the program has a GPU, and uses it for nothing */
     CHECK(taken_count == 0 && lost == 0);
+    cupti->dropped = 7;
+    problem_after(cupti, 0);
+    CHECK_EQUAL(lost, 7);
     cupti->flush_error = 15;
     CHECK_TEXT(problem_after(cupti, 1), "CUPTI gave error 15 instead of its last records");
     cupti->flush_error = 0;
@@ -125,6 +128,7 @@ static int who_asks_for_its_functions_may_take_cupti_over(const char *plugin)
     CHECK_TEXT(problem_after(cupti, 1), "");
     lapscope_devices.asked("cuptiActivityRegisterCallbacks_v2");
     CHECK_TEXT(problem_after(cupti, 1), taken_over);
+    CHECK_EQUAL(cupti->record_count, 1); /* it is the other's */
     return check_summary();
 }
 
@@ -161,6 +165,25 @@ static int a_forked_child_ends(const char *plugin)
     return check_summary();
 }
 
+/* Who aborts has what ended last on record, and is not kept by a CUPTI that waits for a lock of his. */
+static int what_is_there_at_an_abort(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20};
+    __atomic_store_n(&cupti->record_count, 1, __ATOMIC_SEQ_CST);
+    lapscope_devices.flush_at_end();
+    CHECK_EQUAL(__atomic_load_n(&cupti->was_forced, __ATOMIC_SEQ_CST), 1);
+    CHECK_EQUAL(taken_count, 1);
+    return check_summary();
+}
+
+static int an_abort_does_not_wait_for_ever(const char *plugin)
+{
+    hang_in_flush(start(plugin));
+    lapscope_devices.flush_at_end();
+    return check_summary();
+}
+
 /* Exits where CUPTI waits for a lock of whoever exits. */
 static int exit_does_not_wait_for_ever(const char *plugin)
 {
@@ -193,6 +216,8 @@ int main(int argc, char **argv)
     in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
     in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);
+    in_a_process(what_is_there_at_an_abort, argv[1]);
+    in_a_process(an_abort_does_not_wait_for_ever, argv[1]);
     in_a_process(exit_does_not_wait_for_ever, argv[1]);
     return check_summary();
 }

@@ -157,6 +157,13 @@ void device_flush(void)
     pthread_mutex_unlock(&lock);
 }
 
+void device_flush_at_end(void)
+{
+    void (*flush)(void) = seam ? __atomic_load_n(&seam->flush_at_end, __ATOMIC_ACQUIRE) : NULL;
+    if (flush)
+        flush();
+}
+
 void device_forget(void)
 {
     if (seam)

@@ -159,7 +159,13 @@ mod tests {
     #[test]
     fn what_is_recorded_is_compared_with_what_is_known() {
         let source = "libcupti.so.12".to_owned();
-        let recorder = DeviceRecorder { source, problem: None, resolution: Nanos(10_000), lost: 0, has_rows: true };
+        let recorder = DeviceRecorder {
+            source,
+            problem: None,
+            resolution: Nanos(10_000),
+            lost: 0,
+            has_rows: true,
+        };
         let known = GpuKnown::Worked { computed: Nanos(400_000), waited: Nanos(100_000) };
         let states = |computed, waited| {
             let (computed, waited) = (Nanos(computed), Nanos(waited));

@@ -189,7 +189,8 @@ static void flush(void)
 {
     int error = CUPTI_OK;
     size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
-    if (getpid() != owner || !flush_by(CUPTI_FLUSH_FORCED, &error))
+    uint32_t how = client_came() ? 0 : CUPTI_FLUSH_FORCED; /* another's records come to it whole */
+    if (getpid() != owner || !flush_by(how, &error))
         return;
     if (error)
         snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", error);

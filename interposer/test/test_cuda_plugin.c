@@ -137,7 +137,9 @@ static int who_is_linked_with_it_may_take_cupti_over(const char *plugin)
     struct cupti_of_test *cupti = start(plugin);
     CHECK_TEXT(problem_after(cupti, 1), "");
     CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    cupti->was_forced = 0;
     CHECK_TEXT(problem_after(cupti, 1), taken_over);
+    CHECK(cupti->record_count == 0 && !cupti->was_forced);
     return check_summary();
 }
 

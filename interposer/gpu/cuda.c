@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "client.h"
+#include "context.h"
 #include "cupti.h"
 #include "find.h"
 #include "merge.h"
@@ -174,15 +175,16 @@ static int is_back(size_t were_out)
     return __atomic_load_n(&taken_back, __ATOMIC_RELAXED) >= were_out;
 }
 
-/* Why there may be work that CUPTI, which was asked for all of it, has not reported; contexts are among it, as of programs that only
- * open their GPU. */
+/* Why there may be work that CUPTI, which was asked for all of it, has not reported. It is asked for contexts, too, as of programs that
+ * only open their GPU; where there never was one, there was no work. */
 static const char *what_is_missing(size_t were_out)
 {
     if (client_came())
         return "another tool in the process may have taken CUPTI over";
     if (!is_back(were_out))
         return "CUPTI has kept a buffer of records";
-    return __atomic_load_n(&had_records, __ATOMIC_RELAXED) ? "" : "CUPTI has reported nothing, not even a context";
+    int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_be_there();
+    return is_silent ? "CUPTI has reported nothing, not even a context" : "";
 }
 
 static void flush(void)

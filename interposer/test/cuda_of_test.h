@@ -7,6 +7,7 @@
 struct cuda_of_test {
     uintptr_t begin, bytes;
     int is_managed, is_not_initialized;
+    int has_current_context, has_primary_context;
     unsigned asked;
 };
 

@@ -1,6 +1,7 @@
 /* The plugin that CUDA loads, with a stand-in for CUPTI: what it hands over, and that it keeps no process from ending. */
 #define _GNU_SOURCE
 #include "check.h"
+#include "cuda_of_test.h"
 #include "cupti_of_test.h"
 
 #include "../preload/devices.h"
@@ -118,6 +119,22 @@ static int silence_is_a_problem(const char *plugin)
     return check_summary();
 }
 
+/* As of an MPI that only looks for GPUs. */
+static int who_opens_no_gpu_uses_none(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    void *library = dlopen(DRIVER, RTLD_NOW);
+    struct cuda_of_test *driver = library ? dlsym(library, "cuda_of_test") : NULL;
+    CHECK(driver != NULL);
+    CHECK_TEXT(problem_after(cupti, 0), "");
+    driver->has_primary_context = 1;
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    driver->has_primary_context = 0;
+    driver->has_current_context = 1;
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    return check_summary();
+}
+
 static const char *const taken_over = "another tool in the process may have taken CUPTI over";
 
 static int who_asks_for_its_functions_may_take_cupti_over(const char *plugin)
@@ -215,6 +232,7 @@ int main(int argc, char **argv)
     in_a_process(a_refusal_has_its_number, argv[1]);
     in_a_process(a_taken_cupti_has_its_reason, argv[1]);
     in_a_process(silence_is_a_problem, argv[1]);
+    in_a_process(who_opens_no_gpu_uses_none, argv[1]);
     in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
     in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);

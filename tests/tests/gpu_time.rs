@@ -166,6 +166,25 @@ fn what_a_killed_rank_computed_is_on_record() {
     }
 }
 
+/// The last kernel ends right before MPI does, otherwise than by MPI_Finalize.
+#[test]
+fn the_last_kernel_is_on_record_however_mpi_ends() {
+    let Some(mpi) = mpi::named("mpich") else { return };
+    for (how, code) in [("session", 0), ("abort", 7)] {
+        let place = place();
+        let driver = driver(mpi, "libcupti.so.12", place.path());
+        let ended = Job::new(mpi, 1, build::app(mpi, "gpu_ends"), Form::Outer, place.path())
+            .args([how])
+            .env("GPU_DRIVER", driver)
+            .env("CUDA_HOME", place.path().join("cuda"))
+            .run();
+        assert_eq!(ended.code, code, "{ended:?}");
+        let database = database(&place.path().join("run"), 0);
+        let [rows, busy, _] = numbers(&database, &format!("{WORK}'kernel'"));
+        assert!(rows == 1 && (busy - KERNEL_NS).abs() < 100, "{how}: {rows}, {busy}");
+    }
+}
+
 /// The program of rank 0 becomes the client of CUPTI, which reports nothing of the last copies to anybody else.
 #[test]
 fn who_takes_cupti_over_is_seen() {

@@ -172,6 +172,19 @@ fn what_is_beside_kernels_is_exposed_nowhere() {
     assert_eq!(of_other["summary"]["overlapped_with_gpu_ns"], Value::Null);
 }
 
+/// The driver was in the process until MPI_Finalize, and nobody had initialised it.
+#[test]
+fn a_driver_that_nobody_uses_is_no_gpu() {
+    let (plain, with) = (small_run(), run());
+    edit_rank(with.path(), 0, |file| {
+        file.change("INSERT INTO option VALUES (0, 'accelerator_use', 'none', 'recorded')");
+    });
+    let [without, report] = [&plain, &with].map(|run| json(run.path(), &["report", "."]));
+    for part in ["summary", "problems", "advice", "head"] {
+        assert_eq!(without[part], report[part], "{part}");
+    }
+}
+
 /// Both wait from 61 to 250 for transfers that nothing is computed beside. Behind that rank 0 runs kernels for 60 us; rank 1 has
 /// run them for 40 us, before it posts.
 fn kernels_next_to_waits() -> TempDir {
@@ -184,6 +197,29 @@ fn kernels_next_to_waits() -> TempDir {
     add_kernels(run.path(), 0, &[(260, 320)]);
     add_kernels(run.path(), 1, &[(15, 55)]);
     run
+}
+
+/// What CUPTI reported counts, and what it may have kept makes the rest an upper bound, for a reason that is said.
+#[test]
+fn kernels_that_may_be_missing_have_a_reason() {
+    let with = kernels_next_to_waits();
+    edit_rank(with.path(), 0, |file| {
+        file.change("INSERT INTO device_busy VALUES (0, 0, 'kernel', 100000, 120000, 20000)");
+    });
+    let report = |reason: &str| {
+        edit_rank(with.path(), 0, |file| {
+            file.change(&format!("UPDATE device_recorder SET problem = {reason}"));
+        });
+        json(with.path(), &["report", "."])
+    };
+    let (all, in_part) = (report("NULL"), report("'CUPTI has kept a buffer of records'"));
+    for (report, is_bound) in [(&all, false), (&in_part, true)] {
+        assert_eq!(report["summary"]["exposed_is_upper_bound"], is_bound);
+        assert_eq!(ns(&report["summary"], "overlapped_with_gpu_ns"), 20_000);
+    }
+    let text = words(&answer(with.path(), &["report", "."]));
+    let said = "not all that they compute is recorded (CUPTI has kept a buffer of records)";
+    assert!(text.contains(said), "{text}");
 }
 
 #[test]

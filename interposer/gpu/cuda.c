@@ -6,12 +6,13 @@
  * a killed process did until then is on record.
  */
 #define _GNU_SOURCE
+#include "client.h"
+#include "context.h"
 #include "cupti.h"
 #include "find.h"
 #include "merge.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,13 +22,16 @@
 #include <unistd.h>
 
 /* A record of a kernel has 200 bytes or so; at 10,000 a second a buffer is full after a tenth of a second. */
-enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, EXIT_WAITS_S = 1 };
+enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, END_WAITS_NS = 1000000000 };
 
 static struct lapscope_devices *devices;
 static struct cupti cupti;
+static size_t handed_out, taken_back; /* buffers */
+static int had_records;
 static char found_path[4096];
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static int is_over; /* the process exits, and CUDA may be gone */
+static int has_thread, wants_all, has_all; /* our thread; whether it is to flush what has not ended, too, and has */
 static pid_t owner; /* a forked child has neither our thread nor a CUDA, and `flushing` as it was */
 
 static uint64_t now_ns(void)
@@ -45,11 +49,16 @@ struct basket {
     size_t count, lost;
 };
 
-static void hand_over(struct basket *basket)
+static void give(const struct lapscope_device_busy *busy, size_t count, uint64_t lost)
 {
     void (*take)(const struct lapscope_device_busy *, size_t, uint64_t) = __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE);
     if (take)
-        take(basket->busy, merge_busy(basket->busy, basket->count), basket->lost);
+        take(busy, count, lost);
+}
+
+static void hand_over(struct basket *basket)
+{
+    give(basket->busy, merge_busy(basket->busy, basket->count), basket->lost);
     basket->count = basket->lost = 0;
 }
 
@@ -112,63 +121,126 @@ static void requested(uint8_t **buffer, size_t *size, size_t *most_records)
     *size = posix_memalign(&room, ALIGNMENT, BUFFER_BYTES) == 0 ? BUFFER_BYTES : 0;
     *buffer = room;
     *most_records = 0; /* as many as fit */
+    __atomic_fetch_add(&handed_out, room != NULL, __ATOMIC_RELAXED);
+}
+
+/* Of records for which CUPTI had no room; it counts anew then. */
+static size_t dropped(void *context, uint32_t stream)
+{
+    size_t count = 0;
+    cupti.ActivityGetNumDroppedRecords(context, stream, &count);
+    return count;
 }
 
 static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
     (void)size;
+    __atomic_fetch_add(&taken_back, 1, __ATOMIC_RELAXED);
     struct basket *basket = valid ? calloc(1, sizeof *basket) : NULL;
     struct cupti_record *record = NULL;
     struct lapscope_device_busy busy;
-    while (basket && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK)
+    while (basket && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK) {
+        __atomic_store_n(&had_records, 1, __ATOMIC_RELAXED);
         if (read_record(record, &busy))
             put(basket, &busy);
+    }
     if (basket) {
-        size_t dropped = 0;
-        cupti.ActivityGetNumDroppedRecords(context, stream, &dropped);
-        basket->lost += dropped;
+        basket->lost += dropped(context, stream);
         hand_over(basket);
+    } else if (valid) {
+        give(NULL, 0, 1);
     }
     free(basket);
     free(buffer);
 }
 
-/* Returns 0 when it is over. */
-static int flush_by(uint32_t how)
+/* Returns 0 when it is over; `error`: CUPTI's. Another client's records are not ours to flush. */
+static int flush_by(uint32_t how, int *error)
 {
     pthread_mutex_lock(&flushing);
     int goes_on = !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
-    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE))
-        cupti.ActivityFlushAll(how);
+    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE) && !client_has_asked())
+        *error = cupti.ActivityFlushAll(how);
     pthread_mutex_unlock(&flushing);
     return goes_on;
 }
 
-static void flush(void)
+/* CUPTI may be giving one back at this moment, on a thread of its own. */
+static int is_back(size_t were_out)
 {
-    if (getpid() == owner)
-        flush_by(CUPTI_FLUSH_FORCED);
+    enum { WAITS = 20 };
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int i = 0; i < WAITS && __atomic_load_n(&taken_back, __ATOMIC_RELAXED) < were_out; i++)
+        nanosleep(&pause, NULL);
+    return __atomic_load_n(&taken_back, __ATOMIC_RELAXED) >= were_out;
 }
 
-/* Waits for what is under way, not for ever: who exits may be within CUDA, with a lock that CUPTI waits for. */
+/* Why there may be work that CUPTI, which was asked for all of it, has not reported. It is asked for contexts, too, as of programs that
+ * only open their GPU; where there never was one, there was no work. */
+static const char *what_is_missing(size_t were_out)
+{
+    if (client_came())
+        return "another tool in the process may have taken CUPTI over";
+    if (!is_back(were_out))
+        return "CUPTI has kept a buffer of records";
+    int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_be_there();
+    return is_silent ? "CUPTI has reported nothing, not even a context" : "";
+}
+
+static void flush(void)
+{
+    int error = CUPTI_OK;
+    size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
+    uint32_t how = client_came() ? 0 : CUPTI_FLUSH_FORCED; /* another's records come to it whole */
+    if (getpid() != owner || !flush_by(how, &error))
+        return;
+    if (error)
+        snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", error);
+    else
+        snprintf(devices->problem, sizeof devices->problem, "%s", what_is_missing(were_out));
+    if (!*devices->problem)
+        give(NULL, 0, dropped(NULL, 0));
+}
+
+static void wait_1_ms(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* Who ends a process may be within CUDA, with a lock that CUPTI waits for: our thread flushes, and is not waited for for ever. */
+static void flush_at_end(void)
+{
+    if (getpid() != owner || !has_thread)
+        return;
+    __atomic_store_n(&wants_all, 1, __ATOMIC_RELEASE);
+    for (uint64_t until = now_ns() + END_WAITS_NS; now_ns() < until && !__atomic_load_n(&has_all, __ATOMIC_ACQUIRE);)
+        wait_1_ms();
+}
+
+/* Waits for what is under way, for as long at the most. */
 static void end_flushing(void)
 {
-    struct timespec until;
+    int is_held = 0;
     if (getpid() != owner)
         return;
     __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += EXIT_WAITS_S;
-    if (pthread_mutex_timedlock(&flushing, &until) == 0)
+    for (uint64_t until = now_ns() + END_WAITS_NS; !(is_held = pthread_mutex_trylock(&flushing) == 0) && now_ns() < until;)
+        wait_1_ms();
+    if (is_held)
         pthread_mutex_unlock(&flushing);
 }
 
 static void *flush_now_and_then(void *none)
 {
     const struct timespec pause = {.tv_nsec = FLUSH_NS};
-    do
+    int goes_on, error; /* said when it matters, by flush() */
+    do {
         nanosleep(&pause, NULL);
-    while (flush_by(0));
+        int all = __atomic_load_n(&wants_all, __ATOMIC_ACQUIRE);
+        goes_on = flush_by(all ? CUPTI_FLUSH_FORCED : 0, &error);
+        __atomic_store_n(&has_all, all, __ATOMIC_RELEASE);
+    } while (goes_on);
     return none;
 }
 
@@ -198,24 +270,10 @@ static int use(void *library, const char *path)
     cupti.ActivityEnable(CUPTI_OF_MEMCPY);
     cupti.ActivityEnable(CUPTI_OF_PEER_MEMCPY);
     cupti.ActivityEnable(CUPTI_OF_MEMSET);
+    cupti.ActivityEnable(CUPTI_OF_CONTEXT);
     const char *slash = strrchr(path, '/');
     snprintf(devices->source, sizeof devices->source, "%s", slash ? slash + 1 : path);
     return 1;
-}
-
-static int note_cupti(struct dl_phdr_info *object, size_t size, void *is_there)
-{
-    (void)size;
-    *(int *)is_there |= strstr(object->dlpi_name, "/libcupti.so") != NULL;
-    return 0;
-}
-
-/* CUPTI has one client in a process: what has it loaded already, as PyTorch for its own profiler, keeps it. */
-static int has_another_client(void)
-{
-    int is_there = 0;
-    dl_iterate_phdr(note_cupti, &is_there);
-    return is_there;
 }
 
 static void start_thread(void)
@@ -223,7 +281,8 @@ static void start_thread(void)
     pthread_t thread;
     owner = getpid();
     atexit(end_flushing);
-    if (pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
+    has_thread = pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0;
+    if (has_thread) /* else MPI_Finalize alone flushes, and CUPTI full buffers */
         pthread_detach(thread);
 }
 
@@ -250,10 +309,13 @@ static void say_why_not(int is_taken)
 
 static void begin_here(void)
 {
-    int is_taken = has_another_client();
+    int is_taken = client_is_there(); /* as PyTorch for its own profiler: it keeps it */
     if (!is_taken && find_cupti(use)) {
+        client_begin();
+        __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
+        __atomic_store_n(&devices->flush_at_end, flush_at_end, __ATOMIC_RELEASE);
     } else {
         snprintf(devices->source, sizeof devices->source, "CUPTI");
         say_why_not(is_taken);

@@ -5,6 +5,7 @@
  * sees the caller it would have seen (RTLD_NEXT goes by that). Trampoline.S has the entry.
  */
 #define _GNU_SOURCE
+#include "devices.h"
 #include "elf_table.h"
 #include "next_dlsym.h"
 #include "resolve.h"
@@ -129,7 +130,10 @@ void *lapscope_by_handle(void *handle, const char *name, const void *caller)
 {
     int saved_errno = errno;
     void *entry = NULL;
+    void (*asked)(const char *) = __atomic_load_n(&lapscope_devices.asked, __ATOMIC_ACQUIRE);
     next_dlsym();
+    if (name && asked)
+        asked(name);
     if (name && !strncmp(name, "MPI_", 4))
         lapscope_make_indirect();
     if (name && may_be_fortran(name) && is_ours_alone(handle, name)) { /* what dlerror() says of it stays */

@@ -5,6 +5,31 @@
 
 struct cuda_of_test cuda_of_test;
 
+int cuDeviceGetCount(int *count)
+{
+    enum { NOT_INITIALIZED = 3 };
+    if (cuda_of_test.is_not_initialized)
+        return NOT_INITIALIZED;
+    return *count = 1, 0;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    return *device = ordinal, 0;
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
+{
+    *flags = 0;
+    *is_active = cuda_of_test.has_primary_context;
+    return device != 0;
+}
+
+int cuCtxGetCurrent(void **context)
+{
+    return *context = cuda_of_test.has_current_context ? &cuda_of_test : NULL, 0;
+}
+
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
 {
     enum { MEMORY_TYPE = 2, IS_MANAGED = 8, RANGE_START = 11, RANGE_BYTES = 12, DEVICE = 2, INVALID_VALUE = 1 };

@@ -11,11 +11,17 @@ struct cupti_of_test cupti_of_test;
 static cupti_requested *requested;
 static cupti_completed *completed;
 
+static int error_of(const char *variable)
+{
+    const char *error = getenv(variable);
+    return error ? atoi(error) : 0;
+}
+
 int cuptiActivityRegisterCallbacks(cupti_requested *give, cupti_completed *take)
 {
     requested = give;
     completed = take;
-    return 0;
+    return error_of("CUPTI_OF_TEST_IS_TAKEN");
 }
 
 int cuptiActivityRegisterTimestampCallback(cupti_timestamp *timestamp)
@@ -25,14 +31,13 @@ int cuptiActivityRegisterTimestampCallback(cupti_timestamp *timestamp)
 
 int cuptiActivityEnable(int kind)
 {
-    const char *refuses = getenv("CUPTI_OF_TEST_REFUSES");
     cupti_of_test.enabled |= 1u << kind;
-    return refuses ? atoi(refuses) : 0;
+    return error_of("CUPTI_OF_TEST_REFUSES");
 }
 
 int cuptiActivityFlushAll(uint32_t flag)
 {
-    (void)flag;
+    __atomic_fetch_or(&cupti_of_test.was_forced, flag == CUPTI_FLUSH_FORCED, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&cupti_of_test.hangs, __ATOMIC_SEQ_CST)) {
         __atomic_store_n(&cupti_of_test.is_in_flush, 1, __ATOMIC_SEQ_CST);
         usleep(1000);
@@ -43,9 +48,10 @@ int cuptiActivityFlushAll(uint32_t flag)
     if (count) {
         requested(&buffer, &size, &most);
         memcpy(buffer, cupti_of_test.records, bytes);
-        completed(NULL, 0, buffer, size, bytes);
+        if (!cupti_of_test.keeps_buffer)
+            completed(NULL, 0, buffer, size, bytes);
     }
-    return 0;
+    return cupti_of_test.flush_error;
 }
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **record)
@@ -58,6 +64,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = 0;
+    *dropped = cupti_of_test.dropped;
+    cupti_of_test.dropped = 0;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* The plugin that CUDA loads, with a stand-in for CUPTI: what it hands over, and that it keeps no process from ending. */
 #define _GNU_SOURCE
 #include "check.h"
+#include "cuda_of_test.h"
 #include "cupti_of_test.h"
 
 #include "../preload/devices.h"
@@ -42,7 +43,7 @@ static int what_is_handed_over(const char *plugin)
     struct cupti_of_test *cupti = start(plugin);
     CHECK(cupti && lapscope_devices.flush);
     CHECK_TEXT(lapscope_devices.source, "libcupti.so.12");
-    const unsigned kinds = 1u << CUPTI_OF_MEMCPY | 1u << CUPTI_OF_MEMSET | 1u << CUPTI_OF_CONCURRENT_KERNEL | 1u << CUPTI_OF_PEER_MEMCPY;
+    const unsigned kinds = 1u << CUPTI_OF_MEMCPY | 1u << CUPTI_OF_MEMSET | 1u << CUPTI_OF_CONTEXT | 1u << CUPTI_OF_CONCURRENT_KERNEL | 1u << CUPTI_OF_PEER_MEMCPY;
     CHECK_EQUAL(cupti->enabled, kinds);
     cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20, .kernel_device = 3};
     cupti->records[1] = (struct cupti_record){.kind = CUPTI_OF_PEER_MEMCPY, .start = 30, .end = 40, .device = 2};
@@ -56,6 +57,7 @@ static int what_is_handed_over(const char *plugin)
     CHECK(taken[0].device == 0 && taken[0].work == DEVICE_TO_HOST && taken[0].begin_ns == 50);
     CHECK(taken[1].device == 2 && taken[1].work == DEVICE_OTHER && taken[1].begin_ns == 30);
     CHECK(taken[2].device == 3 && taken[2].work == DEVICE_KERNEL && taken[2].end_ns == 20);
+    CHECK_TEXT(lapscope_devices.problem, "");
     return check_summary();
 }
 
@@ -80,6 +82,84 @@ static int a_refusal_has_its_number(const char *plugin)
     return check_summary();
 }
 
+static int a_taken_cupti_has_its_reason(const char *plugin)
+{
+    setenv("CUPTI_OF_TEST_IS_TAKEN", "39", 1);
+    CHECK(start(plugin) != NULL);
+    CHECK_TEXT(lapscope_devices.problem, "another tool in the process has CUPTI");
+    CHECK(!lapscope_devices.flush && !lapscope_devices.asked);
+    return check_summary();
+}
+
+/* Has the stand-in hand over so many records. */
+static const char *problem_after(struct cupti_of_test *cupti, size_t records)
+{
+    __atomic_store_n(&cupti->record_count, records, __ATOMIC_SEQ_CST);
+    lapscope_devices.flush();
+    return lapscope_devices.problem;
+}
+
+/* Rather than no kernel at all, the reason is said why none may have been reported. */
+static int silence_is_a_problem(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
+    CHECK_TEXT(problem_after(cupti, 1), ""); /* the program has a GPU, and uses it for nothing */
+    CHECK(taken_count == 0 && lost == 0);
+    cupti->dropped = 7;
+    problem_after(cupti, 0);
+    CHECK_EQUAL(lost, 7);
+    cupti->flush_error = 15;
+    CHECK_TEXT(problem_after(cupti, 1), "CUPTI gave error 15 instead of its last records");
+    cupti->flush_error = 0;
+    cupti->keeps_buffer = 1;
+    problem_after(cupti, 1);
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has kept a buffer of records");
+    return check_summary();
+}
+
+/* As of an MPI that only looks for GPUs. */
+static int who_opens_no_gpu_uses_none(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    void *library = dlopen(DRIVER, RTLD_NOW);
+    struct cuda_of_test *driver = library ? dlsym(library, "cuda_of_test") : NULL;
+    CHECK(driver != NULL);
+    CHECK_TEXT(problem_after(cupti, 0), "");
+    driver->has_primary_context = 1;
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    driver->has_primary_context = 0;
+    driver->has_current_context = 1;
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    return check_summary();
+}
+
+static const char *const taken_over = "another tool in the process may have taken CUPTI over";
+
+static int who_asks_for_its_functions_may_take_cupti_over(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    lapscope_devices.asked("cuptiGetTimestamp");
+    lapscope_devices.asked("cuInit");
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    lapscope_devices.asked("cuptiActivityRegisterCallbacks_v2");
+    CHECK_TEXT(problem_after(cupti, 1), taken_over);
+    CHECK_EQUAL(cupti->record_count, 1); /* it is the other's */
+    return check_summary();
+}
+
+static int who_is_linked_with_it_may_take_cupti_over(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    cupti->was_forced = 0;
+    CHECK_TEXT(problem_after(cupti, 1), taken_over);
+    CHECK(cupti->record_count == 0 && !cupti->was_forced);
+    return check_summary();
+}
+
 static void hang_in_flush(struct cupti_of_test *cupti)
 {
     __atomic_store_n(&cupti->hangs, 1, __ATOMIC_SEQ_CST);
@@ -101,6 +181,25 @@ static int a_forked_child_ends(const char *plugin)
     waitpid(child, &status, 0);
     CHECK_EQUAL(status, 0);
     __atomic_store_n(&cupti->hangs, 0, __ATOMIC_SEQ_CST);
+    return check_summary();
+}
+
+/* Who aborts has what ended last on record, and is not kept by a CUPTI that waits for a lock of his. */
+static int what_is_there_at_an_abort(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20};
+    __atomic_store_n(&cupti->record_count, 1, __ATOMIC_SEQ_CST);
+    lapscope_devices.flush_at_end();
+    CHECK_EQUAL(__atomic_load_n(&cupti->was_forced, __ATOMIC_SEQ_CST), 1);
+    CHECK_EQUAL(taken_count, 1);
+    return check_summary();
+}
+
+static int an_abort_does_not_wait_for_ever(const char *plugin)
+{
+    hang_in_flush(start(plugin));
+    lapscope_devices.flush_at_end();
     return check_summary();
 }
 
@@ -131,7 +230,14 @@ int main(int argc, char **argv)
     in_a_process(what_is_handed_over, argv[1]);
     in_a_process(cupti_is_found_beside_a_library, argv[1]);
     in_a_process(a_refusal_has_its_number, argv[1]);
+    in_a_process(a_taken_cupti_has_its_reason, argv[1]);
+    in_a_process(silence_is_a_problem, argv[1]);
+    in_a_process(who_opens_no_gpu_uses_none, argv[1]);
+    in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
+    in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);
+    in_a_process(what_is_there_at_an_abort, argv[1]);
+    in_a_process(an_abort_does_not_wait_for_ever, argv[1]);
     in_a_process(exit_does_not_wait_for_ever, argv[1]);
     return check_summary();
 }

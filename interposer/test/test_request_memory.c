@@ -27,7 +27,7 @@ static void test_without_a_driver(struct thread *t)
     request_memory_look(t);
     CHECK(!t->gives_buffers);
     CHECK_EQUAL(posted(t, host, NULL), SPOOL_MEMORY_UNKNOWN);
-    CHECK(!accelerator_holds(host, 1));
+    CHECK(!accelerator_holds(host, 1) && !accelerator_may_be_used());
 }
 
 static void test_a_driver_comes(struct thread *t, const char *path)
@@ -39,6 +39,10 @@ static void test_a_driver_comes(struct thread *t, const char *path)
     request_memory_look(t);
     CHECK(t->gives_buffers);
     CHECK_TEXT(accelerator_library(), "libcuda");
+    CHECK(accelerator_may_be_used());
+    driver->is_not_initialized = 1; /* an MPI or a library brought it */
+    CHECK(!accelerator_may_be_used());
+    driver->is_not_initialized = 0;
 }
 
 static void test_kinds(struct thread *t)

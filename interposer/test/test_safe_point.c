@@ -76,6 +76,9 @@ static void test_what_is_loaded_later(void)
     update();
     CHECK(!is_safe(in_plugin));
     CHECK(is_safe(in_user));
+    void *driver = load(DRIVER);
+    update();
+    CHECK(!is_safe(address_in(driver, "cuDeviceGetCount")));
     dlclose(user);
     update();
     CHECK(!is_safe(in_user));

@@ -171,6 +171,8 @@ int cuptiActivityFlushAll(uint32_t flag)
         uint8_t *buffer = NULL;
         size_t size = 0, most = 0, valid = 0;
         requested(&buffer, &size, &most);
+        if (!buffer)
+            break;
         for (; is_there && valid + RECORD_BYTES <= size; is_there = next_ended(&record, (int)flag)) {
             memcpy(buffer + valid, &record, sizeof record);
             valid += RECORD_BYTES;

@@ -1,13 +1,15 @@
 /*
- * gpu_work ROUNDS KERNELS NANOSECONDS WAIT_US [die]: what a rank with a GPU does (interposer/calibrate/gpu_rounds.h), on a real GPU or
- * on the stand-in gpu_clockwork.c, which GPU_DRIVER names. GPU_WORK_ALONE: kernels on rank 0 alone, as ranks that share a GPU take turns.
+ * gpu_work ROUNDS KERNELS NANOSECONDS WAIT_US [die|profile]: what a rank with a GPU does (interposer/calibrate/gpu_rounds.h), on a real
+ * GPU or on the stand-in gpu_clockwork.c, which GPU_DRIVER names. GPU_WORK_ALONE: kernels on rank 0 alone, as ranks that share a GPU
+ * take turns.
  *
  * At the end a copy goes to the GPU and back. Rank 0 prints a sum of what came, which is the same with and without anybody who looks
- * on; with "die" it kills itself, some time after its last work.
+ * on; with "die" it kills itself, some time after its last work. With "profile" rank 0 makes itself the client of CUPTI before it.
  */
 #include "check.h"
 
 #include "../../interposer/calibrate/gpu_rounds.h"
+#include "../../interposer/gpu/cupti.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -20,6 +22,17 @@ static void copy_there_and_back(const struct gpu *gpu, double *data)
     GPU_CALL(gpu, cuMemcpyHtoDAsync_v2, (unsigned long long, const void *, size_t, void *), memory, data, bytes, gpu->streams[0]);
     GPU_CALL(gpu, cuMemcpyDtoHAsync_v2, (void *, unsigned long long, size_t, void *), data, memory, bytes, gpu->streams[0]);
     gpu_wait(gpu);
+}
+
+static void give_none(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *buffer = NULL;
+    *size = *most_records = 0;
+}
+
+static void take_none(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    (void)context, (void)stream, (void)buffer, (void)size, (void)valid;
 }
 
 int main(int argc, char **argv)
@@ -38,6 +51,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", why);
     CHECK(is_there);
     double sum = gpu_rounds(rank && getenv("GPU_WORK_ALONE") ? NULL : &gpu, &plan, out, in, &beside_ns);
+    if (rank == 0 && argc > 5 && !strcmp(argv[5], "profile")) /* the stand-in is a CUPTI, too */
+        GPU_CALL(&gpu, cuptiActivityRegisterCallbacks, (cupti_requested *, cupti_completed *), give_none, take_none);
     copy_there_and_back(&gpu, in);
     if (rank == 0)
         printf("%.0f\n", sum + in[1]);

@@ -155,3 +155,26 @@ fn programs_without_a_gpu_open_no_driver() {
         assert_eq!(report["summary"]["exposed_is_upper_bound"], false);
     }
 }
+
+/// An MPI or a library that is built for GPUs brings the driver, and nobody initialises it.
+#[test]
+fn a_driver_that_nobody_uses_is_no_gpu() {
+    for mpi in mpis!(3) {
+        let place = place();
+        let driver = driver(mpi, CUDA, place.path());
+        let job = Job::new(mpi, 2, build::app(mpi, "waitall"), Form::Preload, place.path());
+        let both = format!("{}:{}", paths::preload_library().display(), driver.display());
+        let job = job.env("LD_PRELOAD", both).env("GPU_DRIVER_IS_IDLE", "1");
+        let outcome = job.env("LAPSCOPE_INJECT", "timer").run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let recorded = place.path().join("run");
+        let sql = "SELECT count(*) FROM option WHERE name IN ('accelerator', 'accelerator_use')";
+        assert_eq!(value(&recorded, sql), "4");
+        let report = ask("report", &recorded);
+        assert_eq!(rows(&report["head"], "accelerators").len(), 0);
+        assert_eq!(report["summary"]["exposed_is_upper_bound"], false);
+        let injection = &report["injection"];
+        let is_free = |it: &Value| it["problem"].is_null();
+        assert!(rows(injection, "ranks").iter().all(is_free), "{injection:#}");
+    }
+}

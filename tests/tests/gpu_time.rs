@@ -166,6 +166,49 @@ fn what_a_killed_rank_computed_is_on_record() {
     }
 }
 
+/// The last kernel ends right before MPI does, otherwise than by MPI_Finalize.
+#[test]
+fn the_last_kernel_is_on_record_however_mpi_ends() {
+    let Some(mpi) = mpi::named("mpich") else { return };
+    for (how, code) in [("session", 0), ("abort", 7)] {
+        let place = place();
+        let driver = driver(mpi, "libcupti.so.12", place.path());
+        let ended = Job::new(mpi, 1, build::app(mpi, "gpu_ends"), Form::Outer, place.path())
+            .args([how])
+            .env("GPU_DRIVER", driver)
+            .env("CUDA_HOME", place.path().join("cuda"))
+            .run();
+        assert_eq!(ended.code, code, "{ended:?}");
+        let database = database(&place.path().join("run"), 0);
+        let [rows, busy, _] = numbers(&database, &format!("{WORK}'kernel'"));
+        assert!(rows == 1 && (busy - KERNEL_NS).abs() < 100, "{how}: {rows}, {busy}");
+    }
+}
+
+/// The program of rank 0 becomes the client of CUPTI, which reports nothing of the last copies to anybody else.
+#[test]
+fn who_takes_cupti_over_is_seen() {
+    for mpi in mpis!(2) {
+        let place = place();
+        let with = run(mpi, Form::Outer, "libcupti.so.12", &["profile"], place.path());
+        assert_eq!(with.code, 0, "{with:?}");
+        let recorded = place.path().join("run");
+        let problems: [Option<String>; 2] = [0, 1].map(|rank| {
+            let sql = "SELECT problem FROM device_recorder";
+            let problem = database(&recorded, rank).query_row(sql, [], |row| row.get(0));
+            problem.expect("a row")
+        });
+        let reason = "another tool in the process may have taken CUPTI over";
+        assert_eq!(problems, [Some(reason.to_owned()), None]);
+        let report = ask("report", &recorded);
+        assert_eq!(report["summary"]["exposed_is_upper_bound"], true);
+        let found = number(&report["summary"], "overlapped_with_gpu_ns");
+        assert!(found > 0.0, "what was recorded before counts: {}", report["summary"]);
+        let mut said = rows(&report, "problems").iter();
+        assert!(said.any(|it| text(it, "message").contains(reason)), "{}", report["problems"]);
+    }
+}
+
 /// `lapscope doctor --gpu`: its exit code, and of each finding name, state and what it says.
 fn doctor(mpi: &Mpi, place: &Path, settings: &[(&str, &Path)]) -> (i32, Vec<[String; 3]>) {
     let job = Job::alone(paths::lapscope(), Form::Bare, place)

@@ -114,7 +114,7 @@ fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
         || not_seen.clone().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
     let (_, library) = named().next()?;
     let recorders = || not_seen.clone().filter_map(|info| info.device_recorder.as_ref());
-    let recorded = match recorders().any(|it| it.problem.is_none()) {
+    let recorded = match not_seen.clone().any(|info| info.has_device_time()) {
         true => "not all that they compute is recorded",
         false => "what they compute is not recorded",
     };

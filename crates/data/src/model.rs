@@ -282,7 +282,7 @@ pub struct RankInfo {
     pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,
-    /// Library of an accelerator's driver that came into its process.
+    /// Library of an accelerator's driver that came into its process, and was not left uninitialised.
     pub accelerator: Option<String>,
     /// Whose device memory MPI takes buffers in, as it says itself: `cuda,rocm`, `none`. `None`: it was not asked, or cannot say.
     pub device_buffers: Option<String>,
@@ -295,12 +295,14 @@ pub struct RankInfo {
 pub struct DeviceRecorder {
     /// The vendor's library that was asked.
     pub source: String,
-    /// Why it could not record; `None`: it did.
+    /// Why it could not record, or may not have recorded all; `None`: it did.
     pub problem: Option<String>,
     /// Pauses up to this are within rows.
     pub resolution: Nanos,
     /// Kernels and copies without a row.
     pub lost: u64,
+    /// Some have one.
+    pub has_rows: bool,
 }
 
 impl RankInfo {
@@ -310,9 +312,10 @@ impl RankInfo {
         Nanos((self.end - self.init_end).0.max(0))
     }
 
-    /// Whether it is known when its GPUs worked.
+    /// Whether it is known when its GPUs worked, all of the time or some of it.
     pub fn has_device_time(&self) -> bool {
-        self.device_recorder.as_ref().is_some_and(|recorder| recorder.problem.is_none())
+        let is_known = |it: &DeviceRecorder| it.problem.is_none() || it.has_rows;
+        self.device_recorder.as_ref().is_some_and(is_known)
     }
 }
 

@@ -11,6 +11,7 @@
 /* CUDA's driver interface: cuda.h. */
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_RANGE_START = 11, CU_RANGE_BYTES = 12, CU_MEMORYTYPE_HOST = 1 };
 typedef int pointer_attribute(void *data, int attribute, unsigned long long address);
+typedef int device_count(int *count);
 
 /* HIP's: hip_runtime_api.h. What kinds of memory are called has changed in its version 6, so they are not looked at. */
 struct hip_attributes {
@@ -29,6 +30,7 @@ static struct {
     unsigned long long adds;   /* the loader's, when it was looked at last */
     const char *library;
     pointer_attribute *cuda;
+    device_count *cuda_devices;
     pointer_attributes *hip;
     int is_other;              /* Level Zero: only its own contexts tell what an address is */
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -77,6 +79,7 @@ static void look(void)
     found = (struct found){.cuda = ""};
     dl_iterate_phdr(note_library, &found);
     known.cuda = found.cuda[0] ? (pointer_attribute *)function_in(found.cuda, "cuPointerGetAttribute") : NULL;
+    known.cuda_devices = found.cuda[0] ? (device_count *)function_in(found.cuda, "cuDeviceGetCount") : NULL;
     known.hip = found.hip[0] ? (pointer_attributes *)function_in(found.hip, "hipPointerGetAttributes") : NULL;
     known.is_other = found.is_other;
     const char *library = found.cuda[0] ? "libcuda" : found.hip[0] ? "libamdhip64" : found.is_other ? "libze_loader" : NULL;
@@ -152,6 +155,15 @@ static int may_ask_cuda(void)
         is_known = 1;
     }
     return may;
+}
+
+/* It initialises nothing. HIP and Level Zero have no such question. */
+int accelerator_may_be_used(void)
+{
+    int count;
+    if (!accelerator_library())
+        return 0;
+    return !known.cuda_devices || known.hip || known.is_other || !may_ask_cuda() || known.cuda_devices(&count) != NOT_INITIALIZED;
 }
 
 static struct accelerator_memory ask_hip(const void *address)

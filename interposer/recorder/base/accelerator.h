@@ -12,6 +12,10 @@ const char *accelerator_library(void);
 /* The same for those who may be within the loader: where another thread looks, what was known before. */
 const char *accelerator_seen(void);
 
+/* Whether the program may use one: not where CUDA alone is there, as an MPI or a library that is built for it brings it, and nobody has
+ * initialised it. That never ends. */
+int accelerator_may_be_used(void);
+
 /* Where the memory of an address lies, as its driver says now. `end` is exclusive: all up to there is of that kind. */
 struct accelerator_memory {
     enum spool_data_memory kind;

@@ -165,6 +165,14 @@ static int is_part_of_libc(const struct object *object)
     return is_one_of(object, prefixes) || strstr(object->path, "/gconv/") != NULL;
 }
 
+/* Of a GPU's driver, which may be initialised at this moment, with its locks held, and which MPI asks what an address is; and what it
+ * loads then. */
+static int is_of_accelerator(const struct object *object)
+{
+    static const char *const prefixes[] = {"libcuda", "libcupti.so", "libnvidia-", NULL};
+    return is_one_of(object, prefixes);
+}
+
 /* Has functions of arithmetic alone, which nothing can find half done. */
 static int is_stateless(const struct object *object)
 {
@@ -336,7 +344,7 @@ static void mark(const struct list *list, uintptr_t mpi)
             reach(list, object);
     }
     for (unsigned i = 0; i < list->count; i++)
-        if (is_part_of_libc(&list->objects[i]) || was_preloaded(&list->objects[i]))
+        if (is_part_of_libc(&list->objects[i]) || is_of_accelerator(&list->objects[i]) || was_preloaded(&list->objects[i]))
             list->objects[i].mpi_reaches = 1;
     reach_allocators(list);
     reach_definers(list);

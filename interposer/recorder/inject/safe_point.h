@@ -4,7 +4,7 @@
  * what MPI reads.
  *
  * MPI may come to the MPI library and what it needs; what was loaded while MPI started; what is loaded later and needs
- * something that only MPI does; libc and what it opens; whoever provides malloc; everything preloaded. Not to libm,
+ * something that only MPI does; libc and what it opens; whoever provides malloc; everything preloaded; the driver of a GPU. Not to libm,
  * which has no state. A program's own libraries are safe although they may hold locks: MPI does not call them. In the
  * handler it is a binary search.
  */

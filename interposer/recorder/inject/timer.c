@@ -242,7 +242,7 @@ static const char *why_unsafe(void)
 {
     if (!safe_point_update((uintptr_t)mpi.Get_library_version))
         return "no memory";
-    if (accelerator_library())
+    if (accelerator_may_be_used())
         return "the driver of a GPU is in the process, and an interrupt may come while it holds a lock, which MPI wants too; "
                "LAPSCOPE_INJECT=thread and calls interrupt nobody";
     return safe_point_problem();

@@ -148,6 +148,18 @@ void device_start(void)
 void device_flush(void)
 {
     void (*flush)(void) = seam ? __atomic_load_n(&seam->flush, __ATOMIC_ACQUIRE) : NULL;
+    if (!flush)
+        return;
+    flush();
+    pthread_mutex_lock(&lock);
+    if (state)
+        memcpy(state->problem, seam->problem, sizeof state->problem);
+    pthread_mutex_unlock(&lock);
+}
+
+void device_flush_at_end(void)
+{
+    void (*flush)(void) = seam ? __atomic_load_n(&seam->flush_at_end, __ATOMIC_ACQUIRE) : NULL;
     if (flush)
         flush();
 }

@@ -17,8 +17,9 @@ void device_meet(struct lapscope_devices *devices);
 /* From now on their intervals are recorded. */
 void device_start(void);
 
-/* Has the plugin hand over what it has: for MPI_Finalize. */
+/* Has the plugin hand over what it has: for MPI_Finalize; the second for MPI_Abort. */
 void device_flush(void);
+void device_flush_at_end(void);
 
 /* Nothing is taken any more; the second in a forked child, whose spool it is not. */
 void device_stop(void);

@@ -113,10 +113,18 @@ void facts_look(struct thread *t)
     write_device_buffers(t);
 }
 
+/* Of a program that ends otherwise it is not known, as somebody may have initialised it until then. */
+static void write_use(struct thread *t)
+{
+    facts_look(t);
+    if (accelerator_library() && !accelerator_may_be_used())
+        write_recorded(t, "option.accelerator_use", "none");
+}
+
 void facts_write_end(struct thread *t)
 {
     write_counted(t);
-    facts_look(t);
+    write_use(t);
 }
 
 void facts_command(char *text, size_t bytes)

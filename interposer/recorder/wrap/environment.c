@@ -338,8 +338,10 @@ static void session_ended(uint64_t began)
     pthread_mutex_lock(&state.lock);
     int last = --state.open_sessions == 0 && (!state.initialized || state.finalized);
     pthread_mutex_unlock(&state.lock);
-    if (last)
+    if (last) {
+        device_flush();
         recorder_all_ended(began);
+    }
 }
 
 int wrap_C_MPI_Session_finalize(MPI_Session *session)

@@ -324,6 +324,8 @@ static void stop(void *argument)
     inject_abandon();
     reach_abandon();
     profile_abandon();
+    if (end == SPOOL_ABORTED)
+        device_flush_at_end();
     device_stop();
     spool_finish(end);
     struct held held;

@@ -91,14 +91,16 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE option.rank = rank.rank AND name = 'cut_paths' AND source = 'conversion'), 0),
   run_ns, wait_ns, online, gone_ns,
   limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
-  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded'),
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded' AND NOT EXISTS
+   (SELECT 1 FROM option WHERE option.rank = rank.rank AND name = 'accelerator_use' AND value = 'none' AND source = 'recorded')),
   (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded')
   FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
 
 fn ranks_of(database: &Database) -> rusqlite::Result<Vec<RankInfo>> {
     let mut ranks: Vec<RankInfo> = collect(database, RANK_SQL, rank_info)?;
     if !lacks(&database.connection, "main", "device_recorder")? {
-        let sql = "SELECT rank, source, problem, resolution_ns, lost FROM device_recorder";
+        let sql = "SELECT rank, source, problem, resolution_ns, lost,
+          EXISTS (SELECT 1 FROM device_busy WHERE device_busy.rank = device_recorder.rank) FROM device_recorder";
         let mut recorders: HashMap<RankKey, DeviceRecorder> =
             collect(database, sql, device_recorder)?;
         ranks.iter_mut().for_each(|rank| rank.device_recorder = recorders.remove(&rank.key));
@@ -151,6 +153,7 @@ fn device_recorder(row: &Row<'_>) -> rusqlite::Result<(RankKey, DeviceRecorder)>
         problem: row.get::<_, Option<Text>>(2)?.map(|text| text.0),
         resolution: row.get(3)?,
         lost: row.get::<_, Count>(4)?.0,
+        has_rows: row.get(5)?,
     };
     Ok((row.get(0)?, recorder))
 }

@@ -96,12 +96,15 @@ pub fn compare(known: &GpuKnown, recorded: GpuRecorded<'_>) -> Vec<Finding> {
     ]
 }
 
-/// By what the plugin says (`say_why_not` of interposer/gpu/cuda.c).
+/// By what the plugin says (`say_why_not` and `what_is_missing` of interposer/gpu/cuda.c).
 fn way_out(problem: &str) -> &'static str {
     match problem {
         _ if problem.starts_with("another tool") => "launch it without that tool",
         _ if problem.starts_with("this user may not") => {
             "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN"
+        }
+        _ if problem.starts_with("CUPTI has ") || problem.starts_with("CUPTI gave ") => {
+            "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope"
         }
         _ => GET_CUPTI,
     }
@@ -156,7 +159,13 @@ mod tests {
     #[test]
     fn what_is_recorded_is_compared_with_what_is_known() {
         let source = "libcupti.so.12".to_owned();
-        let recorder = DeviceRecorder { source, problem: None, resolution: Nanos(10_000), lost: 0 };
+        let recorder = DeviceRecorder {
+            source,
+            problem: None,
+            resolution: Nanos(10_000),
+            lost: 0,
+            has_rows: true,
+        };
         let known = GpuKnown::Worked { computed: Nanos(400_000), waited: Nanos(100_000) };
         let states = |computed, waited| {
             let (computed, waited) = (Nanos(computed), Nanos(waited));
@@ -177,6 +186,7 @@ mod tests {
             problem,
             resolution: Nanos(10_000),
             lost: 0,
+            has_rows: false,
         };
         let with_problem = GpuRecorded { recorder: Some(&recorder), ..GpuRecorded::default() };
         let none = GpuKnown::Missing("libcuda.so.1: no such file".into());

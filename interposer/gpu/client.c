@@ -1,0 +1,81 @@
+#define _GNU_SOURCE
+#include "client.h"
+
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Libraries of CUPTI in the process, and objects that are linked with one. */
+struct clients {
+    unsigned libraries, linked;
+};
+
+static struct clients at_begin;
+static int was_asked;
+
+static const char *strings_of(const ElfW(Dyn) *dynamic, ElfW(Addr) base)
+{
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag == DT_STRTAB) /* glibc has made it an address, but not that of the vDSO */
+            return (const char *)(dynamic->d_un.d_ptr < base ? base + dynamic->d_un.d_ptr : dynamic->d_un.d_ptr);
+    return NULL;
+}
+
+static int is_linked(const ElfW(Dyn) *dynamic, ElfW(Addr) base)
+{
+    const char *strings = strings_of(dynamic, base);
+    for (; strings && dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag == DT_NEEDED && strncmp(strings + dynamic->d_un.d_val, "libcupti.so", strlen("libcupti.so")) == 0)
+            return 1;
+    return 0;
+}
+
+static int note_object(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    struct clients *clients = context;
+    clients->libraries += strstr(object->dlpi_name, "/libcupti.so") != NULL;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type == PT_DYNAMIC && is_linked((const ElfW(Dyn) *)(object->dlpi_addr + segment->p_vaddr), object->dlpi_addr))
+            clients->linked++;
+    }
+    return 0;
+}
+
+static struct clients now(void)
+{
+    struct clients clients = {0, 0};
+    dl_iterate_phdr(note_object, &clients);
+    return clients;
+}
+
+int client_is_there(void)
+{
+    return now().libraries > 0;
+}
+
+void client_begin(void)
+{
+    at_begin = now();
+}
+
+/* A client begins with one of these; the newer ones end in _v2. */
+void client_asked(const char *name)
+{
+    static const char *const begins[] = {"cuptiSubscribe", "cuptiActivityRegisterCallbacks"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            __atomic_store_n(&was_asked, 1, __ATOMIC_RELAXED);
+}
+
+int client_has_asked(void)
+{
+    return __atomic_load_n(&was_asked, __ATOMIC_RELAXED);
+}
+
+int client_came(void)
+{
+    struct clients clients = now();
+    return client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked;
+}

@@ -1,0 +1,20 @@
+/* Clients of CUPTI, of which a process has one at a time: who comes last gets all records, and nobody is told. */
+#ifndef LAPSCOPE_CLIENT_H
+#define LAPSCOPE_CLIENT_H
+
+/* Whether somebody has CUPTI loaded, before we open one. */
+int client_is_there(void);
+
+/* Ours is open: who comes from now on is another. */
+void client_begin(void);
+
+/* Somebody asks the loader for a function of that name. */
+void client_asked(const char *name);
+
+/* Whether somebody has asked for those with which a client begins: what CUPTI has is his. */
+int client_has_asked(void);
+
+/* Whether another may have come since, who has asked or is linked with CUPTI. */
+int client_came(void);
+
+#endif

@@ -231,9 +231,10 @@ pub struct CopiedSends {
     pub bytes: Bytes,
     /// Those of them that were complete when they were posted.
     pub at_once: u64,
-    /// That went as they were: memory was in use; data could not be copied.
+    /// That went as they were: memory was in use; data could not be copied; they may lie on an accelerator.
     pub no_memory: u64,
     pub datatype: u64,
+    pub device: u64,
     pub most: Bytes,
     /// Under way when MPI_Finalize was called.
     pub at_finalize: u64,
@@ -286,6 +287,10 @@ pub struct RankInfo {
     pub accelerator: Option<String>,
     /// Whose device memory MPI takes buffers in, as it says itself: `cuda,rocm`, `none`. `None`: it was not asked, or cannot say.
     pub device_buffers: Option<String>,
+    /// CUDA's driver came, and nobody started it.
+    pub cuda_unused: bool,
+    /// What CUDA_INJECTION64_PATH had CUDA load into it.
+    pub cuda_injection: Option<String>,
     /// `None`: no plugin looked at its GPUs.
     pub device_recorder: Option<DeviceRecorder>,
 }

@@ -106,6 +106,11 @@ const char *accelerator_seen(void)
     return library_by(pthread_mutex_trylock);
 }
 
+int accelerator_is_cuda(void)
+{
+    return known.cuda && !known.hip && !known.is_other;
+}
+
 /* A driver that knows nothing of an address says so of a page at a time. */
 static struct accelerator_memory page_of(enum spool_data_memory kind, const void *address)
 {

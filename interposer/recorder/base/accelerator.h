@@ -12,6 +12,9 @@ const char *accelerator_library(void);
 /* The same for those who may be within the loader: where another thread looks, what was known before. */
 const char *accelerator_seen(void);
 
+/* Whether what was seen is CUDA's driver, and no other. */
+int accelerator_is_cuda(void);
+
 /* Where the memory of an address lies, as its driver says now. `end` is exclusive: all up to there is of that kind. */
 struct accelerator_memory {
     enum spool_data_memory kind;

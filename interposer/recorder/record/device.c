@@ -135,6 +135,11 @@ void device_meet(struct lapscope_devices *devices)
     seam = devices->version == LAPSCOPE_DEVICES_VERSION ? devices : NULL;
 }
 
+int device_has_plugin(void)
+{
+    return seam && __atomic_load_n(&seam->begin, __ATOMIC_SEQ_CST);
+}
+
 void device_start(void)
 {
     if (!seam)

@@ -14,6 +14,9 @@ struct lapscope_devices;
 /* Where plugins are met. */
 void device_meet(struct lapscope_devices *devices);
 
+/* Whether one has come: CUDA loads it when it starts. */
+int device_has_plugin(void);
+
 /* From now on their intervals are recorded. */
 void device_start(void);
 

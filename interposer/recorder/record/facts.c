@@ -8,11 +8,13 @@
 #include "../base/secrets.h"
 #include "control_variables.h"
 #include "counters.h"
+#include "device.h"
 #include "meter.h"
 #include "modules.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -113,10 +115,19 @@ void facts_look(struct thread *t)
     write_device_buffers(t);
 }
 
+/* MPIs bring CUDA's driver into ranks that never use it: CUDA has not loaded the plugin then that it would have found. */
+static int is_cuda_unused(void)
+{
+    const char *plugin = getenv("CUDA_INJECTION64_PATH"), *slash = plugin ? strrchr(plugin, '/') : NULL;
+    return slash && strcmp(slash, "/liblapscope-cuda.so") == 0 && access(plugin, R_OK) == 0 && !device_has_plugin();
+}
+
 void facts_write_end(struct thread *t)
 {
     write_counted(t);
     facts_look(t);
+    if (accelerator_seen() && accelerator_is_cuda() && is_cuda_unused())
+        write_recorded(t, "option.cuda", "unused");
 }
 
 void facts_command(char *text, size_t bytes)

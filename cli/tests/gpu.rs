@@ -231,6 +231,8 @@ fn what_is_beside_kernels_is_exposed_nowhere() {
     }
     let text = words(&answer(with.path(), &["report", "."]));
     assert!(text.contains(", most of it in collectives (6.7 %)"), "{text}");
+    let ranks = words(&answer(with.path(), &["report", ".", "--each-rank"]));
+    assert!(ranks.contains("completing beside a GPU posting"), "{ranks}");
 
     let of_other = json(with.path(), &["report", ".", "--ranks", "1"]);
     assert_eq!(of_other["summary"]["overlapped_with_gpu_ns"], Value::Null);

@@ -64,8 +64,7 @@ impl Writer<'_> {
             let (begin_ns, end_ns) = (step.waits[self.rank] - 1_500, step.done[self.rank] - 400);
             let (device, work) = (step.number as i64 % 2, "kernel");
             let busy_ns = (end_ns - begin_ns) * 2 / 3;
-            let busy =
-                DeviceBusy { device, work, begin_ns, end_ns, busy_ns, ..DeviceBusy::default() };
+            let busy = DeviceBusy { device, work, begin_ns, end_ns, busy_ns };
             self.file.insert(busy);
         }
     }

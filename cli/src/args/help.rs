@@ -2,7 +2,7 @@
 //! more where the source does, so that is laid out beforehand.
 
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory, FromArgMatches};
+use clap::{Command, CommandFactory, FromArgMatches, Parser as _};
 
 use super::Cli;
 use lapscope_data::text::say::write_stderr;
@@ -32,6 +32,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
 
 /// The command line, or the end of the process with what is wrong about it, with help, or with the version.
 pub fn parse() -> Cli {
+    // help is laid out where something is wrong or help is asked for: that takes longer than many a command
+    if let Ok(cli) = Cli::try_parse() {
+        return cli;
+    }
     let parsed =
         command(columns()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| {

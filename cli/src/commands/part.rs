@@ -1,7 +1,7 @@
 //! `lapscope part`: some ranks' part of an analysis, for an engine that runs it on many machines.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -16,10 +16,11 @@ use lapscope_show::output;
 /// # Errors
 /// Standard input holds no question, or no answers; the answer cannot be written.
 pub fn run(args: &PartArgs) -> Result<ExitCode> {
-    let input = BufReader::new(std::io::stdin().lock());
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).context("standard input")?;
     let answer = match &args.ranks {
-        Some(ranks) => answer(ranks, input)?,
-        None => merge(input)?,
+        Some(ranks) => answer(ranks, &input)?,
+        None => merge(&input)?,
     };
     match &args.output {
         Some(path) => {
@@ -33,7 +34,7 @@ pub fn run(args: &PartArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(ranks: &str, input: impl Read) -> Result<Partial> {
+fn answer(ranks: &str, input: &[u8]) -> Result<Partial> {
     let focus = places_of(ranks)?;
     let GivenTask { run, question } = GivenTask::read(input)?;
     let known = run.survey.places();
@@ -43,12 +44,14 @@ fn answer(ranks: &str, input: impl Read) -> Result<Partial> {
             known.end
         );
     }
-    Ok(run.answer(&question, &focus))
+    let answer = run.answer(&question, &focus);
+    std::mem::forget((run, question)); // of many ranks, and the process is about to end
+    Ok(answer)
 }
 
-fn merge(mut input: impl BufRead) -> Result<Partial> {
+fn merge(mut input: &[u8]) -> Result<Partial> {
     let mut merged: Option<Partial> = None;
-    while !input.fill_buf().context("standard input")?.is_empty() {
+    while !input.is_empty() {
         let partial: Partial = wire::read(&mut input, "a partial result")?;
         merged = Some(match merged {
             Some(known) => known.merge(partial)?,

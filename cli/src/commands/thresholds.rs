@@ -65,7 +65,7 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     check_ranks("--ranks", args.ranks.chosen(), known, &open.name())?;
     warn(&open.problems(&[]));
     let declared = declared(&open.files.databases);
-    let own = view.own_reference()?;
+    let own = view.own_reference(false)?;
     let (reference, _) = open.reference_times(&view.trace, own)?;
     let thresholds = view.thresholds(&reference, &args.ranks.chosen(), declared, true)?;
     let (run, stretch) = (open.name(), view.stretch);

@@ -157,7 +157,7 @@ impl CallCauses {
         if !half.operation.is_request {
             return Some(all);
         }
-        let completed = rank.calls[call as usize].completed;
+        let completed = rank.calls[call as usize].completed();
         let of = u64::from(self.known[call as usize].max(completed));
         Some(all.share(self.numbers[half.index].into(), of))
     }

@@ -92,10 +92,10 @@ fn when<'a>() -> Vec<Column<RequestRow<'a>>> {
         Column::maybe("mpi_ns", |row| row.half.mpi),
         Column::maybe("compute_ns", |row| Some(row.half.window()? - row.half.mpi?)),
         Column::maybe("completion_ns", |row| {
-            row.completion().filter(|call| call.returned).map(|call| call.duration)
+            row.completion().filter(|call| call.returned()).map(|call| call.duration)
         }),
         Column::maybe("completed_together", |row| {
-            row.completion().map(|call| i64::from(call.completed))
+            row.completion().map(|call| i64::from(call.completed()))
         }),
         Column::word("completion_call", |row| Some(row.run.call_name(row.completion_site()?))),
         Column::maybe("completion_site_id", |row| Some(row.completion_site()?.number().into())),

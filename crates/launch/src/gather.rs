@@ -252,7 +252,7 @@ fn read_part(path: &Path) -> Result<Looks> {
             env!("CARGO_PKG_VERSION")
         );
     }
-    ciborium::from_reader(rest).with_context(|| format!("what {host} has seen cannot be read"))
+    cbor4ii::serde::from_slice(rest).with_context(|| format!("what {host} has seen cannot be read"))
 }
 
 /// As [`gather`], into the directory of this name in the run directory; the first makes it.
@@ -284,8 +284,8 @@ pub fn gather(place: &Path, root: &Path, interval: Duration) -> Result<()> {
         format!("{}: on {} nothing can be written there", place.display(), host_name())
     })?;
     let why = || format!("{}: what {} sees cannot be written", place.display(), host_name());
-    let mut bytes = FIRST_LINE.as_bytes().to_vec();
-    ciborium::into_writer(&(before, after), &mut bytes).with_context(why)?;
+    let bytes = FIRST_LINE.as_bytes().to_vec();
+    let bytes = cbor4ii::serde::to_vec(bytes, &(before, after)).with_context(why)?;
     file.write_all(&bytes).with_context(why)?;
     file.persist(place.join(name)).with_context(why)?;
     Ok(())

@@ -180,7 +180,7 @@ impl PairedVisits {
         let mut numbers = vec![NONE; rank.calls.len()];
         for ((index, call), number) in (0..).zip(&rank.calls).zip(&mut numbers) {
             let end =
-                if call.returned { call.begin + call.duration } else { rank.end.max(call.begin) };
+                if call.returned() { call.begin + call.duration } else { rank.end.max(call.begin) };
             if shown.touches(place, call.begin, end) {
                 *number = self.visits.len() as u32;
                 self.visits.push(Visit {
@@ -188,8 +188,8 @@ impl PairedVisits {
                     end,
                     thread: rank.threads.of_call(index),
                     operation: call.operation,
-                    completed: call.completed,
-                    returned: call.returned,
+                    completed: call.completed(),
+                    returned: call.returned(),
                 });
             }
         }
@@ -332,7 +332,7 @@ fn lifetimes(rank: &RankTrace, shown: &ShownWindows, place: usize) -> Vec<Lifeti
         }
         let post_end = endpoint.begin + endpoint.post.or_zero();
         let call = rank.calls.get(endpoint.call as usize);
-        let end = call.filter(|call| call.returned).map(|call| call.begin + call.duration);
+        let end = call.filter(|call| call.returned()).map(|call| call.begin + call.duration);
         let end = end.unwrap_or(rank.end).max(post_end);
         if shown.touches(place, endpoint.begin, end) {
             let is_pending = call.is_none() || operation.ended == RequestEnd::Pending;

@@ -82,7 +82,7 @@ fn source(trace: &Trace, send: &Half<'_>) -> (i64, i64) {
 fn sink(trace: &Trace, receive: &Half<'_>) -> (i64, i64) {
     let rank = &trace.ranks[receive.rank];
     match receive.call.map(|call| &rank.calls[call as usize]) {
-        Some(call) if call.returned => (call.begin, call.begin + call.duration),
+        Some(call) if call.returned() => (call.begin, call.begin + call.duration),
         Some(call) => (call.begin, rank.end.max(call.begin)),
         None => (receive.post_begin, rank.end.max(receive.post_end)),
     }

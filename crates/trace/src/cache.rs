@@ -1,13 +1,13 @@
-//! Ranks that were read once, in files of the command: what a run that is looked at in parts is read from from then on, by workers of
-//! an engine, too, where they find the files. A full disk costs time, nothing else.
+//! Ranks that were read once, and parts that were put together once, in files of the command: what a run that is looked at in parts is
+//! read from from then on, by workers of an engine, too, where they find the files. A full disk costs time, nothing else.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::file::{Communicators, FileTrace};
-use super::packed;
+use super::packed::{self, Packed};
 use super::roster::Roster;
 use super::rows::RankRows;
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,8 @@ impl Cache {
     }
 
     /// What is kept under a name.
-    pub(super) fn open(&self, name: &str) -> Option<BufReader<File>> {
-        File::open(self.directory.join(name)).ok().map(BufReader::new)
+    pub(super) fn open(&self, name: &str) -> Option<Packed> {
+        File::open(self.directory.join(name)).ok().map(Packed::new)
     }
 
     /// Keeps what `put` writes under a name, unless the disk is full.

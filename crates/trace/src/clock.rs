@@ -350,7 +350,7 @@ fn each_constraint(
         for endpoint in &rank.endpoints {
             let operation = &rank.operations[endpoint.operation as usize];
             let is_matched = operation.direction == Direction::Receive && endpoint.partner != NONE;
-            let ended = rank.calls.get(endpoint.call as usize).filter(|call| call.returned);
+            let ended = rank.calls.get(endpoint.call as usize).filter(|call| call.returned());
             if let (true, Some(from), Some(call)) = (is_matched, operation.peer, ended) {
                 let from = from as usize;
                 let begin = ranks[from].endpoints[endpoint.partner as usize].begin;
@@ -382,7 +382,7 @@ fn collective_constraints(
     }
     let times = |rank: usize, index: u32| {
         let endpoint = &ranks[rank].endpoints[index as usize];
-        let call = ranks[rank].calls.get(endpoint.call as usize).filter(|call| call.returned)?;
+        let call = ranks[rank].calls.get(endpoint.call as usize).filter(|call| call.returned())?;
         Some((endpoint.begin, call.begin + call.duration))
     };
     for (&of_a, &of_b) in of_a.iter().zip(of_b) {

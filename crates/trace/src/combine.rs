@@ -101,8 +101,8 @@ impl<'a> Combiner<'a> {
             let row = &rows.operations[it.operation as usize];
             it.comm = self.communicator(file, &info.rank, row);
         }
-        rank.endpoints = rows.endpoints;
-        rank.calls = rows.calls;
+        rank.endpoints = rows.endpoints.into();
+        rank.calls = rows.calls.into();
         rank.other_calls = rows.other_calls;
         rank.other_counts = rows.other_counts;
         rank.threads = rows.threads;

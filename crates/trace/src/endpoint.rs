@@ -1,10 +1,13 @@
 //! The rows of the big tables, packed: a run of ten million requests is held in memory at once.
 
+use bytemuck::{Pod, Zeroable};
+
 use lapscope_data::model::MemoryKind;
 use serde::{Deserialize, Serialize};
 
 /// A duration in 32 bits: exact below 2^27 ns (134 ms), beyond that to one part in 2^26, up to 2^58 ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct Span(u32);
 
 impl Span {
@@ -37,15 +40,6 @@ impl Span {
         })
     }
 
-    pub(super) fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// The span of what [`Span::bits`] said.
-    pub(super) fn from_bits(bits: u32) -> Span {
-        Span(bits)
-    }
-
     /// Nanoseconds; 0 when not known.
     #[inline]
     pub fn or_zero(self) -> i64 {
@@ -57,7 +51,8 @@ impl Span {
 pub const NONE: u32 = u32::MAX;
 
 /// What communicated: a request, a blocking call, or one half of either when it sends and receives.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub struct Endpoint {
     /// Begin of the post, or of the blocking call: nanoseconds on the run's clock.
     pub begin: i64,
@@ -95,16 +90,39 @@ pub struct Observation {
 }
 
 /// A call that completed requests, or that communicated itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub struct Call {
     /// Nanoseconds on the run's clock.
     pub begin: i64,
-    /// 0 when it had not returned at the end of the process, see `returned`.
+    /// 0 when it had not returned at the end of the process, see [`Call::returned`].
     pub duration: i64,
     pub operation: u32,
+    /// How many requests it completed, and whether it returned.
+    ended: u32,
+}
+
+impl Call {
+    const RETURNED: u32 = 1 << 31;
+
+    /// `duration`: `None` when it had not returned.
+    pub fn new(begin: i64, duration: Option<i64>, operation: u32, completed: u32) -> Call {
+        let returned = duration.map_or(0, |_| Call::RETURNED);
+        let ended = completed.min(Call::RETURNED - 1) | returned;
+        Call { begin, duration: duration.unwrap_or(0), operation, ended }
+    }
+
     /// Requests that it completed.
-    pub completed: u32,
-    pub returned: bool,
+    #[inline]
+    pub fn completed(&self) -> u32 {
+        self.ended & !Call::RETURNED
+    }
+
+    /// Whether it had returned at the end of the process.
+    #[inline]
+    pub fn returned(&self) -> bool {
+        self.ended & Call::RETURNED != 0
+    }
 }
 
 /// A call that neither communicated nor completed a request: a probe, or one that manages communicators, windows or files.
@@ -137,7 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_forty_bytes() {
-        assert_eq!(size_of::<Endpoint>(), 40);
+    fn an_endpoint_is_forty_bytes_and_a_call_twenty_four() {
+        assert_eq!([size_of::<Endpoint>(), size_of::<Call>()], [40, 24]);
+    }
+
+    #[test]
+    fn a_call_knows_whether_it_returned_and_what_it_completed() {
+        for completed in [0, 5, Call::RETURNED - 1] {
+            for duration in [None, Some(0), Some(7)] {
+                let call = Call::new(1, duration, 2, completed);
+                assert_eq!((call.returned(), call.completed()), (duration.is_some(), completed));
+            }
+        }
+        assert_eq!(Call::new(1, None, 2, u32::MAX).completed(), Call::RETURNED - 1);
     }
 }

@@ -16,6 +16,7 @@ mod file;
 pub mod gpu;
 pub mod handles;
 pub mod injected;
+mod kept;
 mod lane;
 pub mod left_out;
 mod line;
@@ -26,7 +27,6 @@ pub mod message_waits;
 pub mod operation;
 mod packed;
 mod paired;
-mod pairs;
 mod past;
 pub mod presence;
 pub mod problem;
@@ -35,6 +35,7 @@ pub mod query;
 mod read;
 pub mod roster;
 mod row;
+mod row_list;
 mod rows;
 pub mod samples;
 pub mod script;
@@ -52,6 +53,8 @@ pub mod watched;
 pub mod wrappers;
 
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use lapscope_data::model::{Bytes, CallName, Ended, RankInfo};
 use lapscope_data::places::Places;
@@ -75,6 +78,7 @@ pub use past::Past;
 pub use presence::Presence;
 pub use read::{sum_and_keep, ReadProgress, WithSinks};
 pub use roster::{CommKey, Roster};
+pub use row_list::RowList;
 pub use starvation::{Starvation, Starved};
 pub use stretch::counted::Stretch;
 pub use threads::Threads;
@@ -131,24 +135,30 @@ pub struct Trace {
     pub stretch: Option<Stretch>,
 }
 
-/// What one rank did.
-#[derive(Debug, Default)]
+/// What one rank did. Of what is kept of it lists of very many rows stand behind it, and the run says what else is left out here.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RankTrace {
+    #[serde(skip)]
     pub info: Option<RankInfo>,
     pub operations: Vec<Operation>,
     /// Requests of all kinds, blocking messages and collectives.
-    pub endpoints: Vec<Endpoint>,
+    #[serde(skip)]
+    pub endpoints: RowList<Endpoint>,
     /// Calls that completed requests or communicated themselves.
-    pub calls: Vec<Call>,
+    #[serde(skip)]
+    pub calls: RowList<Call>,
     /// All others that have rows.
+    #[serde(skip)]
     pub other_calls: Vec<OtherCall>,
     /// How many of these there are by operation, also where they were not read; of the last operations there are none.
     pub(crate) other_counts: Vec<u32>,
+    #[serde(skip)]
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// Those that found a message, and the sums of those that did not.
     pub message_waits: Vec<MessageWait>,
     pub vain_probes: Vec<VainProbes>,
+    #[serde(skip)]
     pub presence: Presence,
     pub starvation: Starvation,
     /// Without lanes also where it was not recorded: [`RankInfo::has_device_time`].
@@ -161,12 +171,17 @@ pub struct RankTrace {
     pub marks: Vec<Mark>,
     pub made: handles::MadeHandles,
     /// Host, as a number.
+    #[serde(skip)]
     pub node: u32,
     /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.
+    #[serde(skip)]
     pub epoch: i64,
+    #[serde(skip)]
     pub init_end: i64,
+    #[serde(skip)]
     pub end: i64,
     /// How its own clock was corrected.
+    #[serde(skip)]
     line: Option<line::Line>,
 }
 
@@ -323,9 +338,9 @@ impl Trace {
             post_end,
             completion_begin: call.map(|call| call.begin.max(post_end)),
             completion_end: call
-                .filter(|call| call.returned)
+                .filter(|call| call.returned())
                 .map(|call| (call.begin + call.duration).max(post_end)),
-            completed_together: call.map_or(0, |call| call.completed.max(1)),
+            completed_together: call.map_or(0, |call| call.completed().max(1)),
             mpi: endpoint.mpi.get(),
             outstanding: endpoint.outstanding.or_zero(),
             observed: trace.observations.get(endpoint.observed as usize),

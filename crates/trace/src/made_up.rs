@@ -85,6 +85,8 @@ pub(super) fn info(rank: usize) -> RankInfo {
         copied_sends: None,
         accelerator: None,
         device_buffers: None,
+        cuda_unused: false,
+        cuda_injection: None,
         device_recorder: None,
         unknown_requests: 0,
         summarized: None,
@@ -170,7 +172,9 @@ impl MadeUp {
         let operation = self.operation(rank, "MPI_Waitall", line, Direction::None);
         let call = self.call(rank, operation, 0);
         let trace = &mut self.ranks[rank];
-        trace.calls[call as usize].completed = requests.len() as u32;
+        let Call { begin, duration, operation, .. } = trace.calls[call as usize];
+        let completed = requests.len() as u32;
+        trace.calls[call as usize] = Call::new(begin, Some(duration), operation, completed);
         for &request in requests {
             trace.endpoints[request as usize].call = call;
         }
@@ -325,8 +329,7 @@ impl MadeUp {
 
     fn call(&mut self, rank: usize, operation: u32, ns: i64) -> u32 {
         let trace = &mut self.ranks[rank];
-        let (begin, returned) = (trace.end, true);
-        trace.calls.push(Call { begin, duration: ns, operation, completed: 1, returned });
+        trace.calls.push(Call::new(trace.end, Some(ns), operation, 1));
         trace.end += ns;
         trace.calls.len() as u32 - 1
     }

@@ -317,7 +317,7 @@ fn possible_in_time(ranks: &[RankTrace], key: &LaneKey, sides: Sides<'_>, matche
         let (source, destination) = (&ranks[key.source as usize], &ranks[key.destination as usize]);
         let sent = source.endpoints[send as usize].begin;
         let call = destination.endpoints[receive as usize].call;
-        let received = destination.calls.get(call as usize).filter(|call| call.returned);
+        let received = destination.calls.get(call as usize).filter(|call| call.returned());
         received.map_or(true, |call| call.begin + call.duration + CLOCK_TOLERANCE >= sent)
     };
     sides.pairs().take(matched as usize).take_while(is_possible).count() as u32

@@ -6,7 +6,7 @@ use lapscope_data::model::{Bytes, Kind, Mode};
 use lapscope_data::places::{CallPathId, SiteId};
 
 /// Which way bytes go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Direction {
     Send,
     Receive,
@@ -16,7 +16,7 @@ pub enum Direction {
 }
 
 /// One row of `operation`, with numbers of the run in place of ids of the file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Operation {
     /// Where it was posted, or blocked.
     pub site: SiteId,

@@ -8,9 +8,9 @@ use super::clock::{evidence, ClockEvidence, ClockFit, Settled};
 use super::collective::{groups, meetings, CollectiveMembers, CommunicatorCollectives, Meetings};
 use super::combine::{Combiner, Common};
 use super::file::FileTrace;
+use super::kept::KeptPart;
 use super::lane::LaneKey;
 use super::matching::{self, LaneOrder, Matched, Matching};
-use super::pairs::KeptPairs;
 use super::roster::Roster;
 use super::Trace;
 use lapscope_data::places::Places;
@@ -47,29 +47,33 @@ impl Paired {
         Paired::match_messages(trace, lanes, &communicators)
     }
 
-    /// The ranks of a part on these clocks; of what is kept nothing is matched again.
+    /// The ranks at `places`, read for the sake of `focus`, on these clocks; kept so.
     pub(super) fn of_part(
         files: Vec<FileTrace>,
-        (roster, places): (&Arc<Roster>, &Arc<Places>),
+        (roster, all): (&Arc<Roster>, &Arc<Places>),
         (focus, clocks): (&[u32], &Settled),
-        cache: Option<&Cache>,
+        (places, cache): (&[u32], Option<&Cache>),
     ) -> Paired {
-        let (mut trace, Common { lanes, communicators }) =
-            combined(files, Arc::clone(roster), Arc::clone(places), Some(focus));
-        let kept = cache.and_then(|cache| KeptPairs::get(cache, focus, clocks));
-        let kept = kept.filter(|pairs| pairs.apply(&mut trace.ranks));
-        if let Some(KeptPairs { matching, groups, .. }) = kept {
-            let mut part = Paired { trace, messages: PairedMessages::Kept(matching), groups };
-            part.set_clocks(clocks);
-            return part;
-        }
-        let mut part = Paired::match_messages(trace, lanes, &communicators);
+        let mut part = Paired::new(files, Arc::clone(roster), Arc::clone(all), Some(focus));
         part.set_clocks(clocks);
         if let Some(cache) = cache {
             let of_messages = (&part.groups[..], part.matching());
-            KeptPairs::keep(cache, (focus, clocks), &part.trace.ranks, of_messages);
+            KeptPart::keep(cache, (focus, clocks), (&part.trace, places), of_messages);
         }
         part
+    }
+
+    /// What [`Paired::of_part`] kept.
+    pub(super) fn of_kept(
+        cache: &Cache,
+        (roster, all): (&Arc<Roster>, &Arc<Places>),
+        (focus, clocks): (&[u32], &Settled),
+    ) -> Option<Paired> {
+        let kept = KeptPart::get(cache, focus, clocks)?;
+        let mut part = Paired::new(Vec::new(), Arc::clone(roster), Arc::clone(all), Some(focus));
+        part.set_clocks(clocks);
+        let (matching, groups) = kept.fill(&mut part.trace);
+        Some(Paired { messages: PairedMessages::Kept(matching), groups, ..part })
     }
 
     /// Matches messages and collectives of ranks whose operations know their lanes.

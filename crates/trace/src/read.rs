@@ -93,6 +93,12 @@ impl Paired {
         (depth, cache): (Depth, Option<&Cache>),
     ) -> Result<(Paired, Vec<DbError>), DbError> {
         let cache = cache.filter(|_| depth == Depth::Sums);
+        let kept = cache
+            .zip(clocks)
+            .and_then(|(cache, clocks)| Paired::of_kept(cache, (roster, places), (focus, clocks)));
+        if let Some(part) = kept {
+            return Ok((part, Vec::new()));
+        }
         let info = |place: u32| &roster.ranks()[place as usize].info;
         let wanted: Vec<u32> =
             files.iter().flat_map(|(_, wanted)| wanted.iter().copied()).collect();
@@ -131,7 +137,10 @@ impl Paired {
         })?;
         traces.extend(per_file.read);
         let part = match clocks {
-            Some(clocks) => Paired::of_part(traces, (roster, places), (focus, clocks), cache),
+            Some(clocks) => {
+                let cache = cache.filter(|_| per_file.failed.is_empty());
+                Paired::of_part(traces, (roster, places), (focus, clocks), (&wanted, cache))
+            }
             None => Paired::new(traces, Arc::clone(roster), Arc::clone(places), Some(focus)),
         };
         Ok((part, per_file.failed))

@@ -35,26 +35,37 @@ pub(super) struct FileOperation {
     pub is_second_half: bool,
 }
 
-#[derive(Default)]
+/// Of what is kept of it lists of very many rows stand behind it: [`super::packed`].
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct RankRows {
     /// Nothing of it is wanted.
+    #[serde(skip)]
     pub is_left_out: bool,
     /// End of the recording, since its epoch.
+    #[serde(skip)]
     pub end: i64,
     pub operations: Vec<FileOperation>,
+    #[serde(skip)]
     pub endpoints: Vec<Endpoint>,
+    #[serde(skip)]
     pub calls: Vec<Call>,
+    #[serde(skip)]
     pub call_ids: Vec<i64>,
+    #[serde(skip)]
     pub other_calls: Vec<OtherCall>,
     /// How many of these there are by operation, whether they are kept or not.
     pub other_counts: Vec<u32>,
     pub message_waits: Vec<MessageWait>,
     pub vain_probes: Vec<VainProbes>,
+    #[serde(skip)]
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// From begin to end: calls, and posts, each nearly in order.
+    #[serde(skip)]
     pub inside: Vec<(i64, i64)>,
+    #[serde(skip)]
     pub posts: Vec<(i64, i64)>,
+    #[serde(skip)]
     pub presence: Presence,
     pub starved: Vec<Starved>,
     pub device_busy: Vec<DeviceRow>,
@@ -147,9 +158,9 @@ pub(super) fn add_call(
         return;
     }
     let thread = rank.threads.number(row.thread_id);
-    let duration = row.duration.map_or(0, |duration| duration.0.max(0));
+    let duration = row.duration.map(|duration| duration.0.max(0));
     // what never returned was still inside when the process ended
-    let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
+    let end = duration.map_or(rank.end.max(row.begin.0), |duration| row.begin.0 + duration);
     rank.inside.push((row.begin.0, end));
     if place.waits_for_message {
         rank.message_waits.push(MessageWait {
@@ -179,13 +190,8 @@ pub(super) fn add_call(
     }
     let index = rank.calls.len() as u32;
     rank.call_ids.push(row.id);
-    rank.calls.push(Call {
-        begin: row.begin.0,
-        duration,
-        operation: place.operation,
-        completed: row.completed.min(u64::from(u32::MAX)) as u32,
-        returned: row.duration.is_some(),
-    });
+    let completed = row.completed.min(u64::from(u32::MAX)) as u32;
+    rank.calls.push(Call::new(row.begin.0, duration, place.operation, completed));
     if !place.is_blocking {
         return;
     }

@@ -185,7 +185,7 @@ impl RankWriter {
     fn call(&mut self, completed: usize, operation: u32) -> u32 {
         let (begin, duration) = (self.clock, self.of_request * completed.max(1) as i64);
         let completed = completed as u32;
-        self.trace.calls.push(Call { begin, duration, operation, completed, returned: true });
+        self.trace.calls.push(Call::new(begin, Some(duration), operation, completed));
         self.of_calls.push(self.thread);
         self.clock += duration;
         self.trace.calls.len() as u32 - 1

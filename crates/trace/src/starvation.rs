@@ -24,7 +24,7 @@ impl Starved {
 ///
 /// The kernel tells how much of an interval it was, not where in it. So what a part of it had is an estimate: its share by
 /// length, and never more than the part is long.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Starvation {
     intervals: Vec<Starved>,
 }

@@ -48,7 +48,7 @@ impl World {
         trace.operations.push(operation);
         let call = trace.calls.len() as u32;
         let duration = end - begin;
-        trace.calls.push(Call { begin, duration, operation: index, completed: 1, returned: true });
+        trace.calls.push(Call::new(begin, Some(duration), index, 1));
         trace.endpoints.push(Endpoint {
             begin,
             post: Span::new(0),

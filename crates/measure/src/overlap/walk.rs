@@ -139,7 +139,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         }
         self.add_message_waits();
         let is_counted = |call: &&Call| self.trace.is_counted(self.rank, call.begin);
-        let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
+        let completing = rank.calls.iter().filter(|call| call.completed() > 0 && call.returned());
         let completing = completing.filter(is_counted);
         let all: i64 = completing.map(|call| call.duration).fold(0, i64::saturating_add);
         let attributed: i64 = self
@@ -193,7 +193,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         self.add_polled(members, call);
         self.add_loop(members, call);
         let moment = self.moment(call.begin);
-        let end = call.begin + if call.returned { call.duration } else { 0 };
+        let end = call.begin + if call.returned() { call.duration } else { 0 };
         let mut group = WaitingCall::new(call.begin, end);
         let mut requests = std::mem::take(&mut self.requests);
         let beside = self.trace.ranks[self.rank].devices.computed_within(call.begin, end);
@@ -215,7 +215,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
             let ready_beside = certain.map(|side| self.beside_wait(&half, side.posted));
             let later = if is_loop { 0 } else { self.later.compute(&half) };
-            let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
+            let is_known = half.operation.ended == RequestEnd::Completed && call.returned();
             if is_known {
                 let with_wait = ready.zip(ready_beside).map(|(ready, beside)| ready + beside);
                 let achieved =
@@ -249,7 +249,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             self.witness.call(&waited);
         }
         let measured = requests.iter().filter(|request| request.is_measured).count();
-        let are_all_measured = measured >= members.len().max(call.completed as usize);
+        let are_all_measured = measured >= members.len().max(call.completed() as usize);
         if members.len() > 1 && are_all_measured {
             limit_achieved(&mut requests, exposed.no_local_progress + exposed.transfer);
         }
@@ -269,7 +269,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             self.found.add(moment, |cell| cell.requests.add_ended(&request));
         }
         self.requests = requests;
-        self.share_out(members, (call.completed, call.operation), moment, &exposed, &bounds);
+        self.share_out(members, (call.completed(), call.operation), moment, &exposed, &bounds);
     }
 
     /// Every request gets an equal part of the call that completed it; the requests whose start was not seen too, so

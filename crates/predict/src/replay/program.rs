@@ -206,8 +206,8 @@ fn overhead(trace: &Trace) -> i64 {
     const ENOUGH: usize = 100_000;
     let calls = trace.ranks.iter().flat_map(|rank| &rank.calls);
     let of_one = calls
-        .filter(|call| call.completed > 0 && call.returned)
-        .map(|call| call.duration / i64::from(call.completed));
+        .filter(|call| call.completed() > 0 && call.returned())
+        .map(|call| call.duration / i64::from(call.completed()));
     let mut of_one: Vec<i64> = of_one.take(ENOUGH).collect();
     if of_one.is_empty() {
         return 0;
@@ -408,8 +408,8 @@ impl<'a> Builder<'a> {
     fn completing(&self, item: Item) -> Made {
         let call = &self.rank.calls[item.index as usize];
         let place = self.first[item.index as usize];
-        if place == NONE || !call.returned {
-            let until = if call.returned { call.begin + call.duration } else { self.rank.end };
+        if place == NONE || !call.returned() {
+            let until = if call.returned() { call.begin + call.duration } else { self.rank.end };
             return Made::as_recorded(Action::Other(item.index), (until - call.begin).max(0));
         }
         let endpoints = self.endpoints(place);
@@ -427,7 +427,7 @@ impl<'a> Builder<'a> {
         let is_loop = is_loop && self.loop_begin(place).is_some();
         let waits = is_known && !is_sending;
         let cost = match waits {
-            true => call.duration.min(self.overhead * i64::from(call.completed.max(1))),
+            true => call.duration.min(self.overhead * i64::from(call.completed().max(1))),
             false => call.duration,
         };
         let action = if is_loop { Action::Loop(place) } else { Action::Call(place) };

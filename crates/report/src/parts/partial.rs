@@ -25,8 +25,8 @@ pub enum Stage {
     Clocks { split: Vec<u32> },
     /// When members of collectives came, and how much was matched.
     Meetings,
-    /// Transfers with nothing in between.
-    Samples,
+    /// Transfers with nothing in between; how many steps there are by this rule.
+    Samples { steps: Option<StepRule> },
     /// Which sends waited for their receivers.
     Thresholds { ranks: Vec<Rank>, in_stretch: bool },
     /// How many steps there are, and where those lie that were asked for: the first and the last of so many.
@@ -82,7 +82,7 @@ pub enum Partial {
     /// With what the next stage asks, where all ranks are on one node: as a rule that is one clock.
     Clocks(clock::ClockEvidence, Option<Box<Matches>>),
     Meetings(Box<Matches>),
-    Samples(Samples),
+    Samples(Samples, Option<StepCounts>),
     Thresholds(ThresholdEvidence),
     Steps(StepCounts),
     Overlap(Box<Findings>),
@@ -115,7 +115,10 @@ impl Question {
         trace.stretch.clone_from(stretch);
         let is_nothing = &|_| ();
         match &self.stage {
-            Stage::Samples => Partial::Samples(Samples::collect(&trace, |_| true)),
+            Stage::Samples { steps } => {
+                let steps = steps.as_ref().map(|rule| StepCounts::count(&trace, rule, None));
+                Partial::Samples(Samples::collect(&trace, |_| true), steps)
+            }
             Stage::Thresholds { ranks, in_stretch } => Partial::Thresholds(
                 ThresholdEvidence::collect(&trace, reference, ranks, *in_stretch),
             ),
@@ -150,7 +153,9 @@ impl Partial {
             (Partial::Meetings(a), Partial::Meetings(b)) => {
                 Partial::Meetings(Box::new(a.merge(*b)))
             }
-            (Partial::Samples(a), Partial::Samples(b)) => Partial::Samples(a.merge(b)),
+            (Partial::Samples(a, c), Partial::Samples(b, d)) => {
+                Partial::Samples(a.merge(b), c.zip(d).map(|(c, d)| c.merge(d)))
+            }
             (Partial::Thresholds(a), Partial::Thresholds(b)) => Partial::Thresholds(a.merge(b)),
             (Partial::Steps(a), Partial::Steps(b)) => Partial::Steps(a.merge(b)),
             (Partial::Overlap(a), Partial::Overlap(b)) => Partial::Overlap(Box::new(a.merge(*b))),

@@ -1,15 +1,17 @@
 //! Questions and answers as bytes: CBOR (RFC 8949) behind a version, so that what another lapscope wrote is refused, not misread.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::marker::PhantomData;
 
 use anyhow::{ensure, Context};
+use cbor4ii::core::dec::{Read, Reference};
+use cbor4ii::core::utils::SliceReader;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The format of questions and partial results; raised when either changes.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 #[derive(Serialize)]
 struct Out<'a, T> {
@@ -61,15 +63,21 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for InVisitor<T> {
 /// What writing says.
 pub fn write<T: Serialize>(out: impl Write, body: &T) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
-    ciborium::into_writer(&Out { format: FORMAT, lapscope: version, body }, out)
+    cbor4ii::serde::to_writer(out, &Out { format: FORMAT, lapscope: version, body })
         .context("a partial result cannot be written")
 }
 
+/// Reads the first of some that stand one behind the other, and leaves the others.
+///
 /// # Errors
 /// It is none, or of another format.
-pub fn read<T: DeserializeOwned>(input: impl Read, what: &str) -> anyhow::Result<T> {
-    let read: In<T> =
-        ciborium::from_reader(input).with_context(|| format!("{what} cannot be read"))?;
+pub fn read<T: DeserializeOwned>(bytes: &mut &[u8], what: &str) -> anyhow::Result<T> {
+    let mut deserializer = cbor4ii::serde::Deserializer::new(SliceReader::new(bytes));
+    let read =
+        In::deserialize(&mut deserializer).with_context(|| format!("{what} cannot be read"))?;
+    let mut reader = deserializer.into_inner();
+    let Ok(Reference::Long(rest) | Reference::Short(rest)) = reader.fill(usize::MAX);
+    *bytes = &bytes[bytes.len() - rest.len()..];
     let In { format, lapscope, body } = read;
     ensure!(
         format == FORMAT,

@@ -42,7 +42,7 @@ pub struct Prepared {
 /// As [`build`].
 pub fn prepare(open: &mut OpenRun) -> Result<Prepared> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
-    let own = view.own_reference()?;
+    let own = view.own_reference(false)?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let eager =
         EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);
@@ -55,7 +55,7 @@ pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapD
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
     check_ranks("--ranks", options.ranks.iter().copied(), known, &open.name())?;
-    let own = view.own_reference()?;
+    let own = view.own_reference(false)?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let eager =
         EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);

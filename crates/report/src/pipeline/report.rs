@@ -132,7 +132,7 @@ fn in_detail<T>(
     look: impl FnOnce(AnalyzedRun<'_>) -> Result<T>,
 ) -> Result<(InDetail, T)> {
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
-    let own = view.own_reference()?;
+    let own = view.own_reference(wanted.steps)?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
     let eager = EagerLimits::from_thresholds(&thresholds);

@@ -247,18 +247,21 @@ impl View {
         parts.iter().try_for_each(|focus| look(&run.trace(focus, known)?))
     }
 
-    /// Reference times from the run's own transfers.
+    /// Reference times from the run's own transfers. Where parts are asked and `steps` are wanted, they count these on the way.
     ///
     /// # Errors
     /// As [`View::open`].
-    pub fn own_reference(&mut self) -> Result<Reference> {
-        match &mut self.parts {
-            None => Ok(Reference::of_run(&self.trace)),
-            Some(parts) => {
-                let answer = parts.ask_again(Stage::Samples)?;
-                Ok(answer!(answer, Partial::Samples(samples) => samples.reference(&self.trace)))
-            }
+    pub fn own_reference(&mut self, steps: bool) -> Result<Reference> {
+        let wants_steps = steps && self.steps.is_none() && self.parts.is_some();
+        let rule = wants_steps.then(|| self.step_rule()).transpose()?;
+        let Some(parts) = &mut self.parts else { return Ok(Reference::of_run(&self.trace)) };
+        let steps = rule.as_ref().and_then(|rule| rule.as_ref().ok().cloned());
+        let answer = parts.ask_again(Stage::Samples { steps })?;
+        let (samples, counted) = answer!(answer, Partial::Samples(a, b) => (a, b));
+        if let Some(rule) = rule {
+            self.set_steps(rule.and_then(|rule| Plan::new(rule, &counted.unwrap_or_default())));
         }
+        Ok(samples.reference(&self.trace))
     }
 
     /// From which size on sends of `ranks`, or of all, wait: by all of the run, or by what counts of it.
@@ -330,20 +333,29 @@ impl View {
     /// As [`View::open`].
     pub fn find_steps(&mut self) -> Result<std::result::Result<&Plan, NoSteps>> {
         if self.steps.is_none() {
-            let sample = steps::sample(self.trace.ranks.len());
-            let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
-            let found = self.with_detail_of(&places, |trace| StepRule::find(trace, &sample))?;
-            let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
+            let plan = match self.step_rule()? {
                 Ok(rule) => Plan::new(rule.clone(), &self.count_steps(rule, None)?),
                 Err(why) => Err(why),
             };
-            if let Some(parts) = &mut self.parts {
-                Arc::make_mut(&mut parts.known).steps = plan.clone().ok();
-            }
-            self.steps = Some(plan);
+            self.set_steps(plan);
         }
         let plan = self.steps.as_ref().map(|plan| plan.as_ref().map_err(|why| *why));
         Ok(plan.unwrap_or(Err(NoSteps::NothingRecurs)))
+    }
+
+    /// By what steps are told apart.
+    fn step_rule(&self) -> Result<std::result::Result<StepRule, NoSteps>> {
+        let sample = steps::sample(self.trace.ranks.len());
+        let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
+        let found = self.with_detail_of(&places, |trace| StepRule::find(trace, &sample))?;
+        Ok(found.and_then(|rule| rule.known_of(&self.trace)))
+    }
+
+    fn set_steps(&mut self, plan: std::result::Result<Plan, NoSteps>) {
+        if let Some(parts) = &mut self.parts {
+            Arc::make_mut(&mut parts.known).steps = plan.clone().ok();
+        }
+        self.steps = Some(plan);
     }
 
     /// The steps that [`View::find_steps`] found.

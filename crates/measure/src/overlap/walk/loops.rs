@@ -12,7 +12,7 @@ impl<W: Witness> Walk<'_, W> {
     /// Of several threads it is not known whose tests they were; with another call between them the rank did something else.
     pub(super) fn add_loop(&mut self, members: &[u32], call: Call) {
         let rank = &self.trace.ranks[self.rank];
-        if rank.threads.count() != 1 || !call.returned {
+        if rank.threads.count() != 1 || !call.returned() {
             return;
         }
         let mut looped: Option<(i64, u64)> = None;

@@ -13,7 +13,7 @@ impl<W: Witness> Walk<'_, W> {
     /// Of several threads it is not known whose tests they were.
     pub(super) fn add_polled(&mut self, members: &[u32], call: Call) {
         let rank = &self.trace.ranks[self.rank];
-        if rank.threads.count() != 1 || !call.returned {
+        if rank.threads.count() != 1 || !call.returned() {
             return;
         }
         let endpoints = members.iter().map(|&index| &rank.endpoints[index as usize]);

@@ -225,7 +225,7 @@ impl Collector<'_> {
         let ranked = &trace.ranks[rank];
         let mut spans = Vec::new();
         for (index, call) in (0..).zip(&ranked.calls) {
-            let end = if call.returned { call.begin + call.duration } else { ranked.end };
+            let end = if call.returned() { call.begin + call.duration } else { ranked.end };
             if ranked.threads.of_call(index) != thread || !self.window.holds(call.begin, end) {
                 continue;
             }
@@ -233,7 +233,7 @@ impl Collector<'_> {
             let role = match operation.direction {
                 Direction::Collective => Role::Collective,
                 Direction::Send | Direction::Receive => Role::Block,
-                Direction::None if call.completed > 0 => Role::Complete,
+                Direction::None if call.completed() > 0 => Role::Complete,
                 Direction::None => Role::Other,
             };
             let cause = causes.get(&(rank as u32, index)).and_then(Exposure::cause);

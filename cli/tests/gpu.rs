@@ -50,27 +50,90 @@ fn exposed_is_an_upper_bound() {
     assert!(marks(&report).contains(&true), "{}", report["advice"]);
     let accelerator = &report["head"]["accelerators"][0];
     let expected = serde_json::json!({
-        "library": "libcuda", "device_buffers": "none", "ranks": 1, "recorded_ranks": 0
+        "library": "libcuda", "device_buffers": "none", "ranks": 1, "recorded_ranks": 0, "unused_ranks": 0,
+        "missing": {"sums": 1}
     });
     assert_eq!(*accelerator, expected);
 
     let said = |run: &Path| [words(&answer(run, &["report", "."])), words(&page(run, &[]))];
-    let bound = "An upper bound: GPUs may have computed meanwhile, which is not recorded.";
+    let bound = "An upper bound: what GPUs compute meanwhile is not recorded.";
     for text in said(with.path()) {
-        assert!(text.contains(bound), "{text}");
-        assert!(text.contains("nsys profile --trace=cuda,mpi"), "{text}");
+        assert!(text.matches(bound).count() > 1, "of what is exposed, and of advice: {text}");
         assert!(
             text.contains("libcuda in 1 rank, MPI takes no buffers in device memory"),
             "{text}"
         );
-        assert!(
-            text.contains("An upper bound: what GPUs compute meanwhile is not recorded."),
-            "{text}"
-        );
+        let offload = "waits for kernels (cuStreamSynchronize), counts as computation";
+        assert_eq!(text.matches(offload).count(), 1, "{text}");
     }
     assert!(said(with.path())[0].contains("Exposed At most "));
     for text in said(plain.path()) {
-        assert!(!text.contains("pper bound: "), "{text}");
+        assert!(!text.contains("pper bound: ") && !text.contains("cuStream"), "{text}");
+    }
+}
+
+/// What a rank's file says, the reason's name, and words of the reason and of the way out.
+type Reason = (&'static str, &'static str, [&'static str; 2]);
+
+const REASONS: [Reason; 8] = [
+    ("SELECT 1", "not_named", ["was not set", "by lapscope run."]),
+    (
+        "INSERT INTO environment VALUES (0, 'CUDA_INJECTION64_PATH', '/opt/nsys/libToolsInjection64.so')",
+        "other_tool",
+        ["names /opt/nsys/libToolsInjection64.so", "unset CUDA_INJECTION64_PATH"],
+    ),
+    (
+        "INSERT INTO environment VALUES (0, 'CUDA_INJECTION64_PATH', '/x/liblapscope-cuda.so')",
+        "not_loaded",
+        ["has not loaded", "lapscope doctor"],
+    ),
+    ("UPDATE rank SET summarized = 4", "sums", ["LAPSCOPE_RECORD=sums), and sums leave out", "without LAPSCOPE_RECORD=sums."]),
+    (
+        "INSERT INTO device_recorder VALUES (0, 'CUPTI', 'another tool in the process has CUPTI', 1, 0)",
+        "cupti",
+        ["another tool in the process has CUPTI", "without that tool"],
+    ),
+    ("INSERT INTO device_recorder VALUES (0, 'CUPTI', NULL, 1, 7)", "lost", ["had no room", "LAPSCOPE_MAX_MB"]),
+    (
+        "INSERT INTO device_recorder VALUES (0, 'CUPTI', NULL, 1, 0); UPDATE rank SET ended = 'killed'",
+        "no_end",
+        ["until it ends", "MPI_Finalize"],
+    ),
+    (
+        "UPDATE option SET value = 'libamdhip64' WHERE name = 'accelerator'",
+        "other_vendor",
+        ["NVIDIA's GPUs alone", "rocprof-sys-run"],
+    ),
+];
+
+/// The report, the page and JSON give the same reason, and no other way out than its own.
+#[test]
+fn each_reason_that_gpus_are_not_recorded_is_said_with_its_way_out() {
+    for (change, key, words_of_it) in REASONS {
+        let run = run();
+        edit_rank(run.path(), 0, |file| {
+            file.change("UPDATE rank SET summarized = 0");
+            file.change(change);
+        });
+        let report = json(run.path(), &["report", "."]);
+        assert_eq!(
+            report["head"]["accelerators"][0]["missing"],
+            serde_json::json!({key: 1}),
+            "{report:#}"
+        );
+        assert_eq!(report["summary"]["exposed_is_upper_bound"], true, "{key}");
+        let problems = report["problems"].as_array().unwrap().iter();
+        let mut said = problems.filter(|it| it["kind"] == "accelerator");
+        let said = said.next().unwrap_or_else(|| panic!("{key}: {}", report["problems"]));
+        assert_eq!(said["ranks"], serde_json::json!([0]));
+        let said = said["message"].as_str().unwrap();
+        let page = page(run.path(), &[]).replace("&#39;", "'");
+        for text in [words(&answer(run.path(), &["report", "."])), words(&page)] {
+            assert!(text.contains(said), "{key}: {said} is not in {text}");
+        }
+        for part in words_of_it {
+            assert!(said.contains(part), "{key}: {part} is not in {said}");
+        }
     }
 }
 
@@ -110,13 +173,14 @@ fn add_kernels(run: &Path, rank: i64, kernels: &[(i64, i64)]) {
             "INSERT INTO option VALUES ({rank}, 'accelerator', 'libcuda', 'recorded');
              INSERT INTO device_recorder VALUES ({rank}, 'libcupti.so.12', NULL, 1000, 0)"
         ));
-        for &(begin, end) in kernels {
-            let (begin, end) = (1_000 * begin, 1_000 * end);
-            file.change(&format!(
-                "INSERT INTO device_busy VALUES ({rank}, 0, 'kernel', {begin}, {end}, {end} - {begin})"
-            ));
-        }
     });
+    kernels.iter().for_each(|&kernel| add_kernel(run, rank, kernel));
+}
+
+fn add_kernel(run: &Path, rank: i64, (begin, end): (i64, i64)) {
+    let (begin, end) = (1_000 * begin, 1_000 * end);
+    let row = format!("{rank}, 0, 'kernel', {begin}, {end}, {end} - {begin}");
+    edit_rank(run, rank, |file| file.change(&format!("INSERT INTO device_busy VALUES ({row})")));
 }
 
 fn ns(object: &Value, key: &str) -> i64 {
@@ -167,22 +231,60 @@ fn what_is_beside_kernels_is_exposed_nowhere() {
     }
     let text = words(&answer(with.path(), &["report", "."]));
     assert!(text.contains(", most of it in collectives (6.7 %)"), "{text}");
+    let ranks = words(&answer(with.path(), &["report", ".", "--each-rank"]));
+    assert!(ranks.contains("completing beside a GPU posting"), "{ranks}");
 
     let of_other = json(with.path(), &["report", ".", "--ranks", "1"]);
     assert_eq!(of_other["summary"]["overlapped_with_gpu_ns"], Value::Null);
 }
 
-/// The driver was in the process until MPI_Finalize, and nobody had initialised it.
+/// Of one rank kernels are recorded. The other has a GPU of which nothing is known, and so nothing of all GPUs; or it has a driver alone.
 #[test]
-fn a_driver_that_nobody_uses_is_no_gpu() {
-    let (plain, with) = (small_run(), run());
-    edit_rank(with.path(), 0, |file| {
-        file.change("INSERT INTO option VALUES (0, 'accelerator_use', 'none', 'recorded')");
+fn efficiencies_of_gpus_are_those_of_all_or_of_none() {
+    let run = kernels_next_to_waits();
+    let report = || json(run.path(), &["report", "."]);
+    let both = report();
+    assert_eq!(
+        (&both["gpu_efficiency"]["gpus"], ns(&both["gpu_efficiency"], "computing_ns")),
+        (&2.into(), 100_000)
+    );
+    edit_rank(run.path(), 1, |file| {
+        file.change("DELETE FROM device_recorder; DELETE FROM device_busy")
     });
-    let [without, report] = [&plain, &with].map(|run| json(run.path(), &["report", "."]));
-    for part in ["summary", "problems", "advice", "head"] {
-        assert_eq!(without[part], report[part], "{part}");
+    let one = report();
+    assert_eq!(one["gpu_efficiency"], Value::Null);
+    assert_eq!(one["summary"]["exposed_is_upper_bound"], true);
+    edit_rank(run.path(), 1, |file| {
+        file.change("INSERT INTO option VALUES (1, 'cuda', 'unused', 'recorded')")
+    });
+    let unused = report();
+    let gpus = &unused["gpu_efficiency"];
+    assert_eq!((&gpus["gpus"], ns(gpus, "computing_ns")), (&1.into(), 60_000));
+    assert_eq!(unused["summary"]["exposed_is_upper_bound"], false);
+    let accelerator = &unused["head"]["accelerators"][0];
+    let ranks = ["ranks", "recorded_ranks", "unused_ranks"].map(|key| ns(accelerator, key));
+    assert_eq!((ranks, &accelerator["missing"]), ([2, 1, 1], &serde_json::json!({})));
+}
+
+/// What is exposed of the one run is in part beside kernels of the other.
+#[test]
+fn runs_with_and_without_time_of_gpus_are_told_apart() {
+    let (with, without) = (kernels_next_to_waits(), kernels_next_to_waits());
+    add_kernel(with.path(), 0, (100, 150));
+    for rank in 0..2 {
+        edit_rank(without.path(), rank, |file| {
+            file.change("DELETE FROM device_recorder; DELETE FROM device_busy");
+        });
     }
+    let paths = [&with, &without].map(|run| run.path().to_str().unwrap().to_owned());
+    let text = words(&answer(with.path(), &["diff", &paths[0], &paths[1]]));
+    for said in [
+        "kernels beside MPI A recorded, and not in what is exposed B not recorded of 2 ranks, and in what is exposed",
+        "MPI beside a GPU 25.0 µs",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(page(with.path(), &[&paths[1]]).contains("MPI beside a GPU"));
 }
 
 /// Both wait from 61 to 250 for transfers that nothing is computed beside. Behind that rank 0 runs kernels for 60 us; rank 1 has
@@ -218,7 +320,7 @@ fn kernels_that_may_be_missing_have_a_reason() {
         assert_eq!(ns(&report["summary"], "overlapped_with_gpu_ns"), 20_000);
     }
     let text = words(&answer(with.path(), &["report", "."]));
-    let said = "not all that they compute is recorded (CUPTI has kept a buffer of records)";
+    let said = "not all that they compute is recorded: CUPTI has kept a buffer of records";
     assert!(text.contains(said), "{text}");
 }
 

@@ -57,6 +57,9 @@ fn what_a_record_alone_knows_is_said() {
     let mut made = records::halo();
     made.record.is_last = 0;
     made.ranks[1].ended = "running";
+    for (name, value) in [("accelerator", "libcuda"), ("cuda", "unused")] {
+        made.settings.push(records::Setting { kind: "option", name, value });
+    }
     for site in &mut made.sites {
         site.error_ns = SECOND / 10;
     }
@@ -94,6 +97,11 @@ fn what_a_record_alone_knows_is_said() {
         assert!(problems.contains(expected), "{expected}: {problems}");
     }
     assert!(!problems.contains("killed"), "{problems}");
+    assert!(
+        problems.contains("(LAPSCOPE_RECORD=job), and sums leave out when GPUs worked"),
+        "{problems}"
+    );
+    assert_eq!(report["summary"]["exposed_is_upper_bound"], json!(true));
 }
 
 /// Every command that reads a run answers, or says why it cannot.

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use crate::fixture::bare;
 use crate::html::page;
 use lapscope_fixture::random::Random;
-use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
+use lapscope_fixture::tables::{
+    Call, DeviceBusy, DeviceRecorder, Operation, Rank, Request, Setting, Starvation,
+};
 use lapscope_fixture::{edit_rank, share, Fixture};
 use lapscope_report::pipeline::pictures::{self, TimelineChoice};
 use lapscope_report::pipeline::resources::Resources;
@@ -46,6 +48,25 @@ impl Writer<'_> {
             mpi_ns: Some(400),
             ..Request::default()
         });
+    }
+
+    /// Two of three ranks use a GPU, all but one of these on record. Kernels begin in computation and run on beside waits.
+    fn gpus(&self, steps: &[Step]) {
+        if self.rank % 3 == 2 {
+            return;
+        }
+        self.file.insert(Setting { name: "accelerator", value: "libcuda", source: "recorded" });
+        if self.rank == 4 {
+            return;
+        }
+        self.file.insert(DeviceRecorder { source: "libcupti.so.12", ..DeviceRecorder::default() });
+        for step in steps.iter().skip(self.rank).step_by(2) {
+            let (begin_ns, end_ns) = (step.waits[self.rank] - 1_500, step.done[self.rank] - 400);
+            let (device, work) = (step.number as i64 % 2, "kernel");
+            let busy_ns = (end_ns - begin_ns) * 2 / 3;
+            let busy = DeviceBusy { device, work, begin_ns, end_ns, busy_ns };
+            self.file.insert(busy);
+        }
     }
 
     /// A message to one neighbour and one from another, computation, and a wait for both.
@@ -214,6 +235,7 @@ fn write(directory: &Path) {
                 file.insert(Starvation { begin_ns, end_ns, wait_ns });
             }
             writer.plain_messages(now);
+            writer.gpus(&steps);
         });
     }
 }
@@ -271,6 +293,8 @@ fn messages_collectives_clocks_and_processors_are_in_the_answer() {
         (&STEPS.into(), &RANKS.into())
     );
     assert!(overlap["late_pairs"].as_array().unwrap().len() > 5);
+    assert!(report["summary"]["overlapped_with_gpu_ns"].as_i64().unwrap() > 0);
+    assert_eq!(report["head"]["accelerators"][0]["missing"], serde_json::json!({"not_named": 1}));
 }
 
 #[test]

@@ -33,7 +33,7 @@ static void test_names(void)
 static void test_which_variables(void)
 {
     static const char *const taken[] = {"OMPI_MCA_btl_tcp_eager_limit", "UCX_TLS", "I_MPI_FABRICS", "MPIR_CVAR_ASYNC_PROGRESS",
-                                        "SLURM_NTASKS", "OMP_NUM_THREADS", "LD_PRELOAD"};
+                                        "SLURM_NTASKS", "OMP_NUM_THREADS", "LD_PRELOAD", "CUDA_INJECTION64_PATH"};
     static const char *const left[] = {"SLURM_JWT", "OMPI_MCA_orte_hnp_uri", "I_MPI_HYDRA_PASSWORD", "PMIX_SERVER_URI", "HOME",
                                        "AWS_SECRET_ACCESS_KEY", "OMPI_MCA_ess_base_jobid", "PATH", "HYDRA_PROXY_STRING"};
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)

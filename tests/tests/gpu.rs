@@ -67,9 +67,10 @@ fn memory_of_a_device_is_not_touched() {
     let every = [("LAPSCOPE_INJECT_MIN_BYTES", "1"), ("LAPSCOPE_INJECT_INTERVAL_US", "100")];
     let known = "device 3, host 3, managed 1";
     let beside = ("LAPSCOPE_INJECT", "thread");
+    let unused = ("GPU_DRIVER_IS_IDLE", "1");
     let ways: [(&str, SetVariables<'_>, &str); 5] = [
         (CUDA, &[interrupted, every[0], every[1]], known),
-        (CUDA, &[beside, every[0], every[1]], known),
+        (CUDA, &[beside, every[0], every[1], unused], known),
         (CUDA, &[copied], known),
         // its driver is not asked for the record alone
         (HIP, &[watched, all], "unknown 7"),
@@ -87,12 +88,18 @@ fn memory_of_a_device_is_not_touched() {
             let directory = place.path().join("run");
             assert_eq!(memory_of_requests(&directory), memory, "{}, {name}", mpi.name);
             let report = ask("report", &directory);
-            check_head(&report, name.split_once('.').expect("a name").0, mpi);
+            let is_used = !settings.contains(&unused);
+            check_head(&report, (name.split_once('.').expect("a name").0, is_used), mpi);
             if settings[0] == copied {
-                let sql =
-                    "SELECT sends || ' of ' || (sends + datatype) FROM copied_sends WHERE rank = 0";
-                let expected = if name == LEVEL_ZERO { "0 of 23" } else { "8 of 23" };
+                let sql = "SELECT sends || ', ' || value || ' of a GPU, ' || datatype || ' for other reasons'
+                           FROM copied_sends JOIN option USING (rank) WHERE rank = 0 AND name = 'device_sends'";
+                let sends = if name == LEVEL_ZERO { "0, 23" } else { "8, 15" };
+                let expected = format!("{sends} of a GPU, 0 for other reasons");
                 assert_eq!(value(&directory, sql), expected, "{}, {name}", mpi.name);
+                let mut problems = rows(&report, "problems").iter();
+                let why = "because their data may lie in the memory of a GPU";
+                let is_said = problems.any(|it| text(it, "message").contains(why));
+                assert!(is_said, "{:#}", report["problems"]);
             }
             if settings[0] == interrupted {
                 let ranks = rows(&report["injection"], "ranks").iter();
@@ -113,17 +120,21 @@ fn memory_of_a_device_is_not_touched() {
 }
 
 /// What GPUs compute is not recorded, and all that depends on it says so.
-fn check_head(report: &Value, library: &str, mpi: &Mpi) {
-    let said = rows(report, "problems").iter().find(|it| it["kind"] == "accelerator");
-    let said = said.unwrap_or_else(|| panic!("nothing of a GPU: {}", report["problems"]));
-    assert!(text(said, "message").contains(library), "{said}");
-    assert_eq!(report["summary"]["exposed_is_upper_bound"], true);
-    let marked = |advice: &Value| advice["rests_on_upper_bound"] == true;
-    assert!(rows(report, "advice").iter().all(marked), "{}", report["advice"]);
+fn check_head(report: &Value, (library, is_used): (&str, bool), mpi: &Mpi) {
     let [accelerator] = rows(&report["head"], "accelerators") else {
         panic!("not one: {}", report["head"])
     };
     assert_eq!((text(accelerator, "library"), &accelerator["ranks"]), (library, &2.into()));
+    assert_eq!(report["summary"]["exposed_is_upper_bound"], is_used);
+    if !is_used {
+        assert_eq!(accelerator["unused_ranks"], 2);
+        return;
+    }
+    let said = rows(report, "problems").iter().find(|it| it["kind"] == "accelerator");
+    let said = said.unwrap_or_else(|| panic!("nothing of a GPU: {}", report["problems"]));
+    assert!(text(said, "message").contains(library), "{said}");
+    let marked = |advice: &Value| advice["rests_on_upper_bound"] == true;
+    assert!(rows(report, "advice").iter().all(marked), "{}", report["advice"]);
     assert_eq!(accelerator["recorded_ranks"], 0);
     let buffers = match mpi.name {
         "openmpi" | "openmpi5" => "none".into(),
@@ -168,10 +179,10 @@ fn a_driver_that_nobody_uses_is_no_gpu() {
         let outcome = job.env("LAPSCOPE_INJECT", "timer").run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let recorded = place.path().join("run");
-        let sql = "SELECT count(*) FROM option WHERE name IN ('accelerator', 'accelerator_use')";
+        let sql = "SELECT count(*) FROM option WHERE name IN ('accelerator', 'cuda')";
         assert_eq!(value(&recorded, sql), "4");
         let report = ask("report", &recorded);
-        assert_eq!(rows(&report["head"], "accelerators").len(), 0);
+        assert_eq!(report["head"]["accelerators"][0]["unused_ranks"], 2);
         assert_eq!(report["summary"]["exposed_is_upper_bound"], false);
         let injection = &report["injection"];
         let is_free = |it: &Value| it["problem"].is_null();

@@ -9,11 +9,12 @@ use lapscope_data::text::progress::Progress;
 use lapscope_launch::doctor::gpu::{self, GpuRecorded};
 use lapscope_launch::doctor::Finding;
 use lapscope_launch::own_program::{OwnProgram, OwnRun};
+use lapscope_measure::gpu_efficiency::GpuUse;
 use lapscope_measure::gpu_known::GpuKnown;
 use lapscope_report::pipeline::report::build;
 use lapscope_report::pipeline::{follow, OpenRun};
 use lapscope_report::report::ReportOptions;
-use lapscope_trace::Trace;
+use lapscope_trace::{RankTrace, Trace};
 
 /// What it found; the exit code of a launch that failed, which has been said.
 ///
@@ -45,7 +46,10 @@ fn compare_run(own_run: &OwnRun, used_as: &str) -> Result<Vec<Finding>> {
     let options = ReportOptions { without_advice: true, ..ReportOptions::default() };
     let report = build(&mut open, &[], options)?;
     let recorder = trace.ranks.iter().find_map(|rank| rank.info().device_recorder.as_ref());
-    let computed = report.gpu_efficiency.map_or(Nanos(0), |gpus| gpus.computing_ns);
+    let of_rank = |(place, rank): (usize, &RankTrace)| {
+        GpuUse::of_rank(rank.info(), &rank.devices, trace.own_span(place)).computing
+    };
+    let computed = Nanos(trace.ranks.iter().enumerate().map(of_rank).sum());
     let waited = report.summary.overlapped_with_gpu_ns.unwrap_or_default();
     Ok(gpu::compare(&known, GpuRecorded { recorder, computed, waited }))
 }

@@ -72,10 +72,7 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     if speaks {
         warn(inspected.as_ref());
         if let Some(tool) = environment::other_cuda_tool() {
-            say!(
-                "when GPUs work is not recorded: CUDA_INJECTION64_PATH names {}, and CUDA loads one tool; unset it to have lapscope's",
-                tool.to_string_lossy()
-            );
+            say!("when GPUs work is not recorded: {}. To have it, {}", tool.why(), tool.way_out());
         }
         if rank.is_some() && args.watchdog.is_some() {
             say!("--watchdog watches from around a launcher; within it each rank watches itself: --set WATCHDOG=SECONDS");

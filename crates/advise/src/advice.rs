@@ -29,6 +29,7 @@ use lapscope_measure::reach::document::Reach;
 use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_measure::uneven::UnevenPattern;
 use lapscope_predict::whatif::uneven::UnevenWorks;
+use lapscope_trace::gpu::UPPER_BOUND;
 use lapscope_trace::samples::RunSamples;
 use lapscope_trace::stats::Interval;
 use lapscope_trace::Locality;
@@ -379,9 +380,6 @@ impl Advice {
         self.cure == Cure::Test || self.or_test.is_some()
     }
 }
-
-/// Stands behind advice on time that GPUs may have computed in.
-const UPPER_BOUND: &str = "An upper bound: what GPUs compute meanwhile is not recorded.";
 
 /// The end of a chain of waits, each for the next.
 #[derive(Debug, Clone, Serialize)]

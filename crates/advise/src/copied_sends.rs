@@ -17,7 +17,9 @@ pub(super) fn find(ranks: &[&RankInfo]) -> Vec<Problem> {
     let Some(limit) = asked.iter().map(|(_, of)| of.limit).max() else { return Vec::new() };
     let sum = |value: fn(&CopiedSends) -> u64| asked.iter().map(|(_, of)| value(of)).sum::<u64>();
     let mut sentences = vec![copied(limit, sum(|of| of.sends), sum(|of| of.at_once))];
-    sentences.extend(as_they_were(sum(|of| of.no_memory), sum(|of| of.datatype)));
+    let (no_memory, datatype, device) =
+        (sum(|of| of.no_memory), sum(|of| of.datatype), sum(|of| of.device));
+    sentences.extend(as_they_were([no_memory, datatype, device]));
     let most = asked.iter().map(|(_, of)| of.most).max().unwrap_or_default();
     sentences.push(format!("At most {} of copies were under way on a rank.", bytes(most.0)));
     let (at_finalize, failed) = (sum(|of| of.at_finalize), sum(|of| of.failed));
@@ -49,12 +51,15 @@ fn copied(limit: Bytes, sends: u64, at_once: u64) -> String {
     )
 }
 
-fn as_they_were(no_memory: u64, datatype: u64) -> Option<String> {
-    let memory = (no_memory > 0)
-        .then(|| format!("{} because LAPSCOPE_BUFFER_SENDS_MB was in use", count(no_memory)));
-    let datatype = (datatype > 0)
-        .then(|| format!("{} because their data could not be copied", count(datatype)));
-    let reasons: Vec<String> = memory.into_iter().chain(datatype).collect();
+fn as_they_were(sends: [u64; 3]) -> Option<String> {
+    const WHY: [&str; 3] = [
+        "LAPSCOPE_BUFFER_SENDS_MB was in use",
+        "their data could not be copied",
+        "their data may lie in the memory of a GPU",
+    ];
+    let all = sends.into_iter().zip(WHY).filter(|(sends, _)| *sends > 0);
+    let reasons: Vec<String> =
+        all.map(|(sends, why)| format!("{} because {why}", count(sends))).collect();
     (!reasons.is_empty()).then(|| format!("Others went as they were: {}.", reasons.join(", ")))
 }
 
@@ -97,6 +102,7 @@ mod tests {
             at_once: 4,
             no_memory: 0,
             datatype: 0,
+            device: 0,
             most: Bytes(3 << 20),
             at_finalize: 0,
             failed: 0,
@@ -110,13 +116,13 @@ mod tests {
 
     #[test]
     fn ranks_are_summed() {
-        let more = CopiedSends { no_memory: 3, datatype: 2, at_finalize: 1, ..some() };
+        let more = CopiedSends { no_memory: 3, datatype: 2, device: 5, at_finalize: 1, ..some() };
         assert_eq!(
             said(&[Some(some()), None, Some(more)]),
             ["LAPSCOPE_BUFFER_SENDS: 20 standard sends of up to 1.00 MiB went from copies. Waits and overlap of these say nothing of \
               their transfers; 60.0 % of them might have blocked without. Others went as they were: 3 because \
-              LAPSCOPE_BUFFER_SENDS_MB was in use, 2 because their data could not be copied. At most 3.00 MiB of copies were under way \
-              on a rank. Under way when MPI_Finalize was called: 1."]
+              LAPSCOPE_BUFFER_SENDS_MB was in use, 2 because their data could not be copied, 5 because their \
+              data may lie in the memory of a GPU. At most 3.00 MiB of copies were under way on a rank. Under way when MPI_Finalize was called: 1."]
         );
     }
 

@@ -1,6 +1,7 @@
 //! What a reader must know before believing the numbers.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::copied_sends;
@@ -12,7 +13,7 @@ use lapscope_data::symbols::ModuleTrouble;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::time;
 use lapscope_data::text::{list_ranks, plural};
-use lapscope_trace::gpu::exposed_is_upper_bound;
+use lapscope_trace::gpu::NoGpuTime;
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::SummedUp;
 use lapscope_trace::sums::combine::RankSums;
@@ -107,25 +108,41 @@ pub fn find_problems_of(
     problems
 }
 
-/// What an accelerator computes meanwhile is not recorded.
-fn accelerators(ranks: &[&RankInfo]) -> Option<Problem> {
-    let not_seen = ranks.iter().filter(|info| exposed_is_upper_bound(info));
-    let named =
-        || not_seen.clone().filter_map(|info| Some((info.rank, info.accelerator.as_deref()?)));
-    let (_, library) = named().next()?;
-    let recorders = || not_seen.clone().filter_map(|info| info.device_recorder.as_ref());
-    let recorded = match not_seen.clone().any(|info| info.has_device_time()) {
+/// What accelerators compute meanwhile is not recorded: a problem for each reason.
+fn accelerators(ranks: &[&RankInfo]) -> Vec<Problem> {
+    let mut of_reasons: BTreeMap<NoGpuTime, Vec<&RankInfo>> = BTreeMap::new();
+    for info in ranks {
+        if let Some(reason) = NoGpuTime::of_rank(info) {
+            of_reasons.entry(reason).or_default().push(info);
+        }
+    }
+    let mut all: Vec<(NoGpuTime, Vec<&RankInfo>)> = of_reasons.into_iter().collect();
+    all.sort_by_key(|(_, infos)| Reverse(infos.len()));
+    all.into_iter().map(|(reason, infos)| accelerator(&reason, &infos, ranks.len())).collect()
+}
+
+fn accelerator(reason: &NoGpuTime, infos: &[&RankInfo], all: usize) -> Problem {
+    let ranks: Vec<Rank> = infos.iter().map(|info| info.rank).collect();
+    let libraries: BTreeSet<&str> =
+        infos.iter().filter_map(|info| info.accelerator.as_deref()).collect();
+    let is_in_part = match reason {
+        NoGpuTime::Lost | NoGpuTime::NoEnd => true,
+        NoGpuTime::Cupti(_) => infos.iter().any(|info| info.has_device_time()),
+        _ => false,
+    };
+    let recorded = match is_in_part {
         true => "not all that they compute is recorded",
         false => "what they compute is not recorded",
     };
-    let why = recorders().find_map(|it| it.problem.as_deref());
-    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
     let message = format!(
-        "this program may use GPUs ({library} is in its processes), and {recorded}{why}: exposed time is an upper \
-         bound, and so is what advice may gain. To see what they compute beside it: nsys profile --trace=cuda,mpi \
-         (CUDA) or rocprof-sys-run (ROCm) before the program"
+        "GPUs may be used by {} ({} in the process), and {recorded}: {}. Exposed time is an upper bound, and so is what advice may gain. \
+         To have it, {}.",
+        ranks_in_words(&ranks, all),
+        Vec::from_iter(libraries).join(", "),
+        reason.why(),
+        reason.way_out()
     );
-    Some(Problem::new(ProblemKind::Accelerator, message, named().map(|(rank, _)| rank).collect()))
+    Problem::new(ProblemKind::Accelerator, message, ranks)
 }
 
 /// Files of another format are one problem for each format, as all of them are where two lapscopes have written into one run.

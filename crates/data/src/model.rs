@@ -231,9 +231,10 @@ pub struct CopiedSends {
     pub bytes: Bytes,
     /// Those of them that were complete when they were posted.
     pub at_once: u64,
-    /// That went as they were: memory was in use; data could not be copied.
+    /// That went as they were: memory was in use; data could not be copied; they may lie on an accelerator.
     pub no_memory: u64,
     pub datatype: u64,
+    pub device: u64,
     pub most: Bytes,
     /// Under way when MPI_Finalize was called.
     pub at_finalize: u64,
@@ -282,10 +283,14 @@ pub struct RankInfo {
     pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,
-    /// Library of an accelerator's driver that came into its process, and was not left uninitialised.
+    /// Library of an accelerator's driver that came into its process.
     pub accelerator: Option<String>,
     /// Whose device memory MPI takes buffers in, as it says itself: `cuda,rocm`, `none`. `None`: it was not asked, or cannot say.
     pub device_buffers: Option<String>,
+    /// CUDA's driver came, and nobody started it.
+    pub cuda_unused: bool,
+    /// What CUDA_INJECTION64_PATH had CUDA load into it.
+    pub cuda_injection: Option<String>,
     /// `None`: no plugin looked at its GPUs.
     pub device_recorder: Option<DeviceRecorder>,
 }
@@ -310,6 +315,11 @@ impl RankInfo {
     /// The last thing recorded stands in for MPI_Finalize when it was never reached.
     pub fn run_time(&self) -> Nanos {
         Nanos((self.end - self.init_end).0.max(0))
+    }
+
+    /// Whether an accelerator's driver came into it, and was not left unused.
+    pub fn may_use_gpu(&self) -> bool {
+        self.accelerator.is_some() && !self.cuda_unused
     }
 
     /// Whether it is known when its GPUs worked, all of the time or some of it.

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context};
 
 use lapscope_data::text::shell;
+use lapscope_trace::gpu::CUDA_PLUGIN;
 
 /// What LD_PRELOAD names.
 pub const PRELOAD: &str = "liblapscope.so";
-
-/// What CUDA_INJECTION64_PATH names.
-const CUDA_PLUGIN: &str = "liblapscope-cuda.so";
 
 /// The MPI ABIs that a recorder can exist for, as in `rank.mpi_abi`.
 pub const ABIS: [&str; 3] = ["openmpi", "mpich", "mpiabi"];

@@ -6,8 +6,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::efficiency::{Bounds, EfficiencyLine};
-use lapscope_data::model::Nanos;
+use lapscope_data::model::{Nanos, RankInfo};
+use lapscope_trace::gpu::NoGpuTime;
 use lapscope_trace::DeviceTime;
+
+/// What to know of the efficiencies of ranks that use GPUs.
+pub const WAITS_FOR_GPUS: &str =
+    "Time in calls of the GPU's driver, as in waits for kernels (cuStreamSynchronize), counts as computation of the ranks; TALP has it \
+     apart, as offload.";
 
 /// Of some GPUs, each counted once for each rank that uses it. Put together in any order it comes to the same. Nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,12 +24,15 @@ pub struct GpuUse {
     pub most_working: i64,
     /// Of the rank that took longest.
     pub longest: i64,
+    /// Ranks of which it is not known, or not altogether, when their GPUs worked.
+    pub unknown: u64,
 }
 
 impl GpuUse {
     /// Of one rank, from then to then.
-    pub fn of_rank(devices: &DeviceTime, (begin, end): (i64, i64)) -> GpuUse {
-        let mut all = GpuUse { longest: end - begin, ..GpuUse::default() };
+    pub fn of_rank(info: &RankInfo, devices: &DeviceTime, (begin, end): (i64, i64)) -> GpuUse {
+        let unknown = u64::from(NoGpuTime::of_rank(info).is_some());
+        let mut all = GpuUse { longest: end - begin, unknown, ..GpuUse::default() };
         for (computing, working) in devices.each_within(begin, end) {
             all.gpus += 1;
             all.computing = all.computing.saturating_add(computing);
@@ -39,6 +48,7 @@ impl GpuUse {
         self.most_computing = self.most_computing.max(other.most_computing);
         self.most_working = self.most_working.max(other.most_working);
         self.longest = self.longest.max(other.longest);
+        self.unknown += other.unknown;
     }
 }
 
@@ -55,9 +65,9 @@ pub struct GpuEfficiency {
 }
 
 impl GpuEfficiency {
-    /// `None`: no kernel was recorded.
+    /// `None`: no kernel was recorded, or not all that GPUs did.
     pub fn new(all: &GpuUse) -> Option<GpuEfficiency> {
-        if all.gpus == 0 || all.most_computing <= 0 || all.longest <= 0 {
+        if all.unknown > 0 || all.gpus == 0 || all.most_computing <= 0 || all.longest <= 0 {
             return None;
         }
         let mean = all.computing as f64 / all.gpus as f64;
@@ -119,6 +129,7 @@ mod tests {
             most_computing: computing,
             most_working: working,
             longest: 100,
+            unknown: 0,
         };
         let mut all = gpu(40, 50);
         all.merge(&gpu(20, 80));
@@ -126,5 +137,6 @@ mod tests {
         assert_eq!((found.parallel_efficiency, found.load_balance), (0.3, 0.75));
         assert_eq!((found.communication_efficiency, found.orchestration_efficiency), (0.5, 0.8));
         assert_eq!(GpuEfficiency::new(&GpuUse { longest: 100, ..GpuUse::default() }), None);
+        assert_eq!(GpuEfficiency::new(&GpuUse { unknown: 1, ..all }), None);
     }
 }

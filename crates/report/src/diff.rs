@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::report::{Host, OverlapSummary, Report};
+use crate::report::{Accelerator, Host, OverlapSummary, Report};
 use lapscope_advise::problem::in_short;
 use lapscope_data::db::{Configuration, ValuesByName};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
+use lapscope_data::text::plural;
 use lapscope_data::text::units::MeanOfRanks;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, OverlapNumbers};
@@ -300,10 +301,25 @@ fn facts(side: &DiffSide) -> ValuesByName {
         ("thread level".into(), head.thread_level.to_string()),
         ("lapscope".into(), head.lapscope_version.clone()),
     ]);
+    if head.has_gpus() {
+        facts.insert("kernels beside MPI".into(), time_of_gpus(&head.accelerators));
+    }
     if let Some(build_id) = &side.configuration.build_id {
         facts.insert("program's build id".into(), build_id.clone());
     }
     facts
+}
+
+/// Exposed time is without what GPUs computed in where that is recorded, and with it elsewhere.
+fn time_of_gpus(all: &[Accelerator]) -> String {
+    let missing: usize = all.iter().flat_map(|it| it.missing.values()).sum();
+    match missing {
+        0 => "recorded, and not in what is exposed".to_owned(),
+        _ => format!(
+            "not recorded of {missing} rank{}, and in what is exposed",
+            plural(missing as u64)
+        ),
+    }
 }
 
 /// "node1 (4), node2 (2)"; of many hosts "n001 to n156 (64), n157 (16)".

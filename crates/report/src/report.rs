@@ -32,6 +32,7 @@ use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeK
 use lapscope_measure::unexpected::Unexpected;
 use lapscope_predict::whatif::bounds::RunTimeBounds;
 use lapscope_predict::whatif::buffering::{BufferingFinding, ReliesOnBuffering};
+use lapscope_trace::gpu::NoGpuTime;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -170,6 +171,17 @@ pub struct Accelerator {
     pub ranks: usize,
     /// Of these, those whose GPUs' busy intervals are recorded.
     pub recorded_ranks: usize,
+    /// Those that had CUDA's driver, and did not use it.
+    pub unused_ranks: usize,
+    /// Why of how many ranks these are not known, or not all.
+    pub missing: BTreeMap<&'static str, usize>,
+}
+
+impl Head {
+    /// Whether some rank may have used a GPU.
+    pub fn has_gpus(&self) -> bool {
+        self.accelerators.iter().any(|it| it.ranks > it.unused_ranks)
+    }
 }
 
 /// An MPI_COMM_WORLD; all but the first were spawned.
@@ -365,8 +377,18 @@ fn accelerators(infos: &[&RankInfo]) -> Vec<Accelerator> {
         device_buffers: buffers.map(str::to_owned),
         ranks: infos.len(),
         recorded_ranks: infos.iter().filter(|info| info.has_device_time()).count(),
+        unused_ranks: infos.iter().filter(|info| info.cuda_unused).count(),
+        missing: missing(&infos),
     };
     all.into_iter().map(one).collect()
+}
+
+fn missing(infos: &[&RankInfo]) -> BTreeMap<&'static str, usize> {
+    let mut missing = BTreeMap::new();
+    for reason in infos.iter().filter_map(|info| NoGpuTime::of_rank(info)) {
+        *missing.entry(reason.key()).or_default() += 1;
+    }
+    missing
 }
 
 /// `infos` in the order of ranks.

@@ -85,6 +85,8 @@ pub(super) fn info(rank: usize) -> RankInfo {
         copied_sends: None,
         accelerator: None,
         device_buffers: None,
+        cuda_unused: false,
+        cuda_injection: None,
         device_recorder: None,
         unknown_requests: 0,
         summarized: None,

@@ -22,9 +22,10 @@ int secrets_in_name(const char *name, size_t bytes)
 
 /* --- the environment ---------------------------------------------------------------------------------------------- */
 
-/* By how they begin: what chooses and tunes transports, algorithms, progress, where ranks and threads are put. What
- * launchers tell their ranks of a job, its addresses and credentials, is not among them. */
+/* By how they begin: what chooses and tunes transports, algorithms, progress, where ranks and threads are put, and whom CUDA loads.
+ * What launchers tell their ranks of a job, its addresses and credentials, is not among them. */
 static const char *const recorded[] = {
+    "CUDA_INJECTION64_PATH",
     "FI_", "GOMP_", "HYDRA_BINDLIB", "HYDRA_TOPOLIB", "I_MPI_ADJUST", "I_MPI_ASYNC_PROGRESS", "I_MPI_COLL", "I_MPI_CBWR",
     "I_MPI_DEBUG", "I_MPI_EAGER", "I_MPI_EXTRA_FILESYSTEM", "I_MPI_FABRICS", "I_MPI_INTRANODE", "I_MPI_MULTIRAIL",
     "I_MPI_OFFLOAD", "I_MPI_OFI", "I_MPI_PIN", "I_MPI_PLATFORM", "I_MPI_SHM", "I_MPI_SPAWN", "I_MPI_SPIN", "I_MPI_THREAD",

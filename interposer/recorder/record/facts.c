@@ -118,7 +118,7 @@ static void write_use(struct thread *t)
 {
     facts_look(t);
     if (accelerator_library() && !accelerator_may_be_used())
-        write_recorded(t, "option.accelerator_use", "none");
+        write_recorded(t, "option.cuda", "unused");
 }
 
 void facts_write_end(struct thread *t)

@@ -28,7 +28,7 @@ static struct {
     int tag_ub;                /* 0: not asked yet */
     struct slots slots;
     /* counts; atomic */
-    uint64_t copied, bytes, at_once, no_memory, datatype, at_end, failed;
+    uint64_t copied, bytes, at_once, no_memory, datatype, device, at_end, failed;
 } sends;
 
 static void add(uint64_t *count, uint64_t more)
@@ -228,9 +228,13 @@ struct copy *sends_copy(const struct asked_send *send)
         return NULL;
     struct spread spread;
     struct contents of;
-    if (!send->buffer || !spread_of(send, size, &spread) || accelerator_holds((const char *)send->buffer + spread.begin, spread.bytes) ||
+    if (!send->buffer || !spread_of(send, size, &spread) ||
         (spread.has_gaps && !(contents_of(send->type, &of) && is_known(send->type, &of, 0)))) {
         add(&sends.datatype, 1);
+        return NULL;
+    }
+    if (accelerator_holds((const char *)send->buffer + spread.begin, spread.bytes)) {
+        add(&sends.device, 1);
         return NULL;
     }
     struct copy *copy = take(spread.bytes);
@@ -309,4 +313,8 @@ void sends_record(struct thread *t)
              (unsigned long long)sends.no_memory, (unsigned long long)sends.datatype,
              (unsigned long long)copies_most_bytes(), (unsigned long long)sends.at_end, (unsigned long long)sends.failed);
     spool_define_meta(&t->stream, "copied_sends", text);
+    if (!sends.device)
+        return;
+    snprintf(text, sizeof text, "%llu\trecorded", (unsigned long long)sends.device);
+    spool_define_meta(&t->stream, "option.device_sends", text);
 }

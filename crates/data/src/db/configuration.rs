@@ -40,9 +40,9 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
     let sql = "SELECT rank FROM rank ORDER BY world, world_rank, life LIMIT 1";
     let rank: i64 = connection.query_row(sql, [], |row| row.get(0))?;
     let settings = |table: &str| -> rusqlite::Result<ValuesByName> {
-        // what the conversion says of the spool is no option
+        // what was counted is no option
         let sql = format!(
-            "SELECT name, value FROM {table} WHERE rank = ?1 AND name NOT IN ('damaged_pieces', 'lost_marks', 'cut_paths')"
+            "SELECT name, value FROM {table} WHERE rank = ?1 AND name NOT IN ('damaged_pieces', 'lost_marks', 'cut_paths', 'device_sends')"
         );
         let mut statement = connection.prepare(&sql)?;
         let text = |row: &Row<'_>, at| row.get::<_, Text>(at).map(|text| text.0);
@@ -155,7 +155,8 @@ pub fn settings_of_all(database: &Database) -> [Vec<SettingRow>; 3] {
 
 /// Whether an environment variable says how a job was to run, not which job it was or which process of it.
 fn is_setting(name: &str) -> bool {
-    const OF_THE_JOB: [&str; 22] = [
+    const OF_THE_JOB: [&str; 23] = [
+        "CUDA_INJECTION64_PATH",
         "OMPI_MCA_ess",
         "OMPI_MCA_orte_",
         "OMPI_MCA_initial_wdir",
@@ -196,7 +197,7 @@ mod tests {
         let names = ["OMPI_MCA_btl", "UCX_RNDV_THRESH", "OMP_NUM_THREADS", "SLURM_NTASKS"];
         assert!(names.iter().all(|name| is_setting(name)));
         let names =
-            ["OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_RANK", "SLURM_JOB_ID", "LAPSCOPE_DIR"];
+            ["OMPI_MCA_orte_hnp_uri", "SLURM_JOB_ID", "LAPSCOPE_DIR", "CUDA_INJECTION64_PATH"];
         assert!(!names.iter().any(|name| is_setting(name)));
     }
 }

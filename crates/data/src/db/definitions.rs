@@ -91,9 +91,12 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE option.rank = rank.rank AND name = 'cut_paths' AND source = 'conversion'), 0),
   run_ns, wait_ns, online, gone_ns,
   limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed,
-  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded' AND NOT EXISTS
-   (SELECT 1 FROM option WHERE option.rank = rank.rank AND name = 'accelerator_use' AND value = 'none' AND source = 'recorded')),
-  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded')
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'accelerator' AND source = 'recorded'),
+  (SELECT value FROM option WHERE option.rank = rank.rank AND name = 'device_buffers' AND source = 'recorded'),
+  (SELECT value FROM environment WHERE environment.rank = rank.rank AND name = 'CUDA_INJECTION64_PATH'),
+  coalesce((SELECT CAST(value AS INTEGER) FROM option
+   WHERE option.rank = rank.rank AND name = 'device_sends' AND source = 'recorded'), 0),
+  EXISTS (SELECT 1 FROM option WHERE option.rank = rank.rank AND name = 'cuda' AND value = 'unused' AND source = 'recorded')
   FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
 
 fn ranks_of(database: &Database) -> rusqlite::Result<Vec<RankInfo>> {
@@ -143,6 +146,8 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         copied_sends: copied_sends(row)?,
         accelerator: row.get::<_, Option<Text>>(40)?.map(|text| text.0),
         device_buffers: row.get::<_, Option<Text>>(41)?.map(|text| text.0),
+        cuda_unused: row.get(44)?,
+        cuda_injection: row.get::<_, Option<Text>>(42)?.map(|text| text.0),
         device_recorder: None,
     })
 }
@@ -169,6 +174,7 @@ fn copied_sends(row: &Row<'_>) -> rusqlite::Result<Option<CopiedSends>> {
         at_once: count(34)?,
         no_memory: count(35)?,
         datatype: count(36)?,
+        device: count(43)?,
         most: row.get(37)?,
         at_finalize: count(38)?,
         failed: count(39)?,

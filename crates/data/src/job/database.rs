@@ -216,6 +216,8 @@ impl File<'_> {
             self.transaction.prepare("INSERT INTO thread VALUES (?1, ?2, 0, 0, ?3, ?4)")?;
         let mut option =
             self.transaction.prepare("INSERT INTO option VALUES (?1, ?2, ?3, 'environment')")?;
+        let mut found =
+            self.transaction.prepare("INSERT INTO option VALUES (?1, ?2, ?3, 'recorded')")?;
         let mut environment =
             self.transaction.prepare("INSERT INTO environment VALUES (?1, ?2, ?3)")?;
         let mut cvar = self.transaction.prepare("INSERT INTO cvar VALUES (?1, ?2, ?3)")?;
@@ -266,7 +268,10 @@ impl File<'_> {
             ])?;
             for setting in &self.record.settings {
                 let insert = match setting.kind {
-                    "option" => &mut option,
+                    "option" if setting.name.starts_with("LAPSCOPE_") => &mut option,
+                    // it is the first rank's, and another may have used it
+                    "option" if setting.name == "cuda" => continue,
+                    "option" => &mut found,
                     "environment" => &mut environment,
                     _ => &mut cvar,
                 };

@@ -11,10 +11,10 @@ use crate::run::environment::other_cuda_tool;
 use lapscope_data::model::{DeviceRecorder, Nanos};
 use lapscope_data::text::units::time;
 use lapscope_measure::gpu_known::{kernels_as_recorded, waits_as_recorded, GpuKnown};
+use lapscope_trace::gpu::NoGpuTime;
 
 const TOPIC: &str = "gpu";
 const NAME: &str = "GPU time";
-const GET_CUPTI: &str = "load the module of a CUDA toolkit, set CUDA_HOME, or: pip install nvidia-cuda-cupti, with its directory in LD_LIBRARY_PATH";
 const GET_GPU: &str = "see what nvidia-smi says there: libraries of the driver have to be those of the kernel, and nobody may have the GPU for himself";
 /// What NVIDIA's driver has of itself.
 const DRIVER: &str = "/proc/driver/nvidia/version";
@@ -24,36 +24,38 @@ const FOLLOWS: &str =
 /// `preload`: the library beside which the plugin is.
 pub fn look(topic: &'static str, preload: &Path) -> Finding {
     let plugin = install::cuda_plugin(preload);
-    let tool = other_cuda_tool().map(PathBuf::from);
     let cupti = plugin.as_deref().and_then(find_cupti);
-    finding(topic, plugin.is_some(), tool.as_deref(), cupti.as_deref(), Path::new(DRIVER).exists())
+    finding(
+        topic,
+        plugin.is_some(),
+        other_cuda_tool(),
+        cupti.as_deref(),
+        Path::new(DRIVER).exists(),
+    )
 }
 
 fn finding(
     topic: &'static str,
     has_plugin: bool,
-    tool: Option<&Path>,
+    tool: Option<NoGpuTime>,
     cupti: Option<&Path>,
     has_driver: bool,
 ) -> Finding {
+    let not_recorded =
+        |why: NoGpuTime| Finding::note(topic, NAME, why.why(), why.way_out()).follows(FOLLOWS);
     if !has_plugin {
-        let says = "liblapscope-cuda.so is not beside the preload library";
-        return Finding::note(topic, NAME, says, "install lapscope anew").follows(FOLLOWS);
+        return not_recorded(NoGpuTime::NoPlugin);
     }
     if let Some(tool) = tool {
-        let says =
-            format!("CUDA_INJECTION64_PATH names {}, and CUDA loads one tool", tool.display());
-        let advice = "unset CUDA_INJECTION64_PATH while lapscope records";
-        return Finding::note(topic, NAME, says, advice).follows(FOLLOWS);
+        return not_recorded(tool);
     }
     match cupti {
         Some(cupti) => Finding::ok(topic, NAME, format!("by {}", cupti.display()))
             .follows("`lapscope doctor --gpu -- mpirun -n 2` compares it with known kernels"),
         None if !has_driver => Finding::ok(topic, NAME, "no NVIDIA driver here, and no CUPTI"),
-        None => {
-            let says = "no CUPTI was found, of which CUDA toolkits have one";
-            Finding::note(topic, NAME, says, GET_CUPTI).follows(FOLLOWS)
-        }
+        None => not_recorded(NoGpuTime::Cupti(
+            "no CUPTI was found, of which CUDA toolkits have one".into(),
+        )),
     }
 }
 
@@ -79,35 +81,21 @@ pub fn compare(known: &GpuKnown, recorded: GpuRecorded<'_>) -> Vec<Finding> {
             return vec![Finding::missing(TOPIC, NAME, says, GET_GPU).follows(FOLLOWS)];
         }
     };
-    let not_recorded = |problem: &str, advice: &str| {
-        let says = format!("not recorded: {problem}");
-        vec![Finding::missing(TOPIC, NAME, says, advice).follows(FOLLOWS)]
+    let not_recorded = |why: NoGpuTime| {
+        let says = format!("not recorded: {}", why.why());
+        vec![Finding::missing(TOPIC, NAME, says, why.way_out()).follows(FOLLOWS)]
     };
     let Some(recorder) = recorded.recorder else {
-        return not_recorded("CUDA has not loaded liblapscope-cuda.so", "lapscope doctor says why");
+        return not_recorded(NoGpuTime::NotLoaded);
     };
     if let Some(problem) = &recorder.problem {
-        return not_recorded(problem, way_out(problem));
+        return not_recorded(NoGpuTime::Cupti(problem.clone()));
     }
     vec![
         Finding::ok(TOPIC, NAME, format!("by {}", recorder.source)),
         compared("kernels", recorded.computed, &kernels_as_recorded(computed)),
         compared("waits beside them", recorded.waited, &waits_as_recorded(waited)),
     ]
-}
-
-/// By what the plugin says (`say_why_not` and `what_is_missing` of interposer/gpu/cuda.c).
-fn way_out(problem: &str) -> &'static str {
-    match problem {
-        _ if problem.starts_with("another tool") => "launch it without that tool",
-        _ if problem.starts_with("this user may not") => {
-            "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN"
-        }
-        _ if problem.starts_with("CUPTI has ") || problem.starts_with("CUPTI gave ") => {
-            "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope"
-        }
-        _ => GET_CUPTI,
-    }
 }
 
 fn compared(name: &str, found: Nanos, known: &RangeInclusive<Nanos>) -> Finding {
@@ -144,15 +132,16 @@ mod tests {
     #[test]
     fn each_obstacle_has_a_way_out() {
         let cupti = Path::new("/opt/libcupti.so.12");
-        let says = |has_plugin, tool: Option<&str>, cupti, has_driver| {
-            let found = finding("lapscope", has_plugin, tool.map(Path::new), cupti, has_driver);
+        let says = |has_plugin, tool, cupti, has_driver| {
+            let found = finding("lapscope", has_plugin, tool, cupti, has_driver);
             assert_eq!(found.status == Status::Note, found.advice.is_some());
             format!("{} {}", found.says, found.advice.unwrap_or_default())
         };
         assert_eq!(says(true, None, Some(cupti), true), "by /opt/libcupti.so.12 ");
         assert!(says(true, None, None, false).starts_with("no NVIDIA driver"));
         assert!(says(true, None, None, true).contains("CUDA_HOME"));
-        assert!(says(true, Some("/x/libTool.so"), Some(cupti), true).contains("/x/libTool.so"));
+        let tool = NoGpuTime::OtherTool("/x/libTool.so".into());
+        assert!(says(true, Some(tool), Some(cupti), true).contains("/x/libTool.so"));
         assert!(says(false, None, None, true).contains("install"));
     }
 

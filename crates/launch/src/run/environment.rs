@@ -12,15 +12,17 @@ use super::nodes;
 use crate::install;
 use lapscope_data::options::{self, is_valid};
 use lapscope_data::slurm;
+use lapscope_trace::gpu::NoGpuTime;
 
 /// What CUDA loads into a process that uses a GPU, and nobody else looks at. Whether there is a CUPTI is seen there: where ranks run,
 /// and by what their program has loaded.
 const CUDA_INJECTION: &str = "CUDA_INJECTION64_PATH";
 
 /// What another tool has CUDA load: it loads one.
-pub fn other_cuda_tool() -> Option<OsString> {
+pub fn other_cuda_tool() -> Option<NoGpuTime> {
     let named = std::env::var_os(CUDA_INJECTION).filter(|value| !value.is_empty())?;
-    (!install::is_cuda_plugin(Path::new(&named))).then_some(named)
+    let is_ours = install::is_cuda_plugin(Path::new(&named));
+    (!is_ours).then(|| NoGpuTime::OtherTool(named.to_string_lossy().into_owned()))
 }
 
 /// Variables to set, in the order in which they were asked for; a later one wins.

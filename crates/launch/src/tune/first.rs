@@ -115,7 +115,7 @@ impl FirstRun {
             copies: None,
             smaller_bytes: None,
             crowd: None,
-            has_gpu_driver: trace.ranks.iter().any(|rank| rank.info().accelerator.is_some()),
+            has_gpu_driver: trace.ranks.iter().any(|rank| rank.info().may_use_gpu()),
         };
         first.copies = copies(advice, min_bytes).filter(|it| !first.is_nothing(it.stake_ns));
         for half in requests(trace) {

@@ -96,7 +96,7 @@ impl Measured {
         let (unattributed, polling) = (found.unattributed, found.polling);
         let waiting_loops = found.waiting_loops;
         let has_gaps = rank.threads.count() > 1 || rank.leaves_time_open();
-        let gpus = GpuUse::of_rank(&rank.devices, trace.own_span(place as usize));
+        let gpus = GpuUse::of_rank(rank.info(), &rank.devices, trace.own_span(place as usize));
         let mut whole = RankSums {
             unattributed,
             polling,

@@ -91,8 +91,11 @@ pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
         let run = without.map_or("a run", |run| run.name.as_str());
         return row(Verdict::NotJudged, None, format!("{} is not known of {run}", name.asked));
     };
-    let (low, high) = (mean(&values, |it| it.0), mean(&values, |it| it.1));
+    let (mut low, high) = (mean(&values, |it| it.0), mean(&values, |it| it.1));
     let value = (low + high) / 2.0;
+    if name.is_exposed() && runs.iter().any(CheckedRun::is_upper_bound) {
+        low = low.min(0.0); // GPUs may have computed all the while
+    }
     let is_within = |value: f64| match limit.is_max {
         true => value <= limit.value,
         false => value >= limit.value,
@@ -133,9 +136,26 @@ impl SidesOfCheck<'_> {
             format!("{fewest} run{s} of a side cannot tell that from chance; {FEWEST_RUNS} can")
         });
         alike::other_ranks(self.runs, self.against)
+            .or_else(|| self.other_bounds().filter(|_| name.is_exposed()))
             .or(few)
             .or_else(|| unfit(name, new.mean, self.runs))
             .or_else(|| unfit(name, old.mean, self.against))
+    }
+
+    /// Exposed time is without what GPUs computed in, or with it.
+    fn other_bounds(&self) -> Option<String> {
+        let all = || self.runs.iter().chain(self.against);
+        let (with, without): (Vec<_>, Vec<_>) = all().partition(|run| run.is_upper_bound());
+        let names = |runs: Vec<&CheckedRun>| {
+            runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        (!with.is_empty() && !without.is_empty()).then(|| {
+            format!(
+                "what GPUs computed meanwhile is in it of {}, and not of {}",
+                names(with),
+                names(without)
+            )
+        })
     }
 
     /// Those that have no such number.
@@ -361,6 +381,44 @@ mod tests {
             Verdict::Holds,
             "no lack of processors makes more"
         );
+    }
+
+    /// What GPUs compute beside MPI is in what is exposed of the one, and not of the other.
+    #[test]
+    fn an_upper_bound_of_what_is_exposed_is_not_judged_as_if_it_were_exposed() {
+        let with = |shares: [f64; 3], is_bound: bool| {
+            let mut runs = runs(&[100, 101, 102]);
+            for (run, share) in runs.iter_mut().zip(shares) {
+                run.report["head"]["started_unix_ns"] = json!(share);
+                run.report["summary"] =
+                    json!({ "exposed_share": share, "exposed_is_upper_bound": is_bound });
+            }
+            runs
+        };
+        let (less, more) = ([0.10, 0.11, 0.12], [0.40, 0.41, 0.42]);
+        let exposed = Name::new("exposed");
+        let at_most = |value: f64, is_bound: bool| {
+            let limit = Limit { name: exposed.clone(), is_max: true, value };
+            super::limit(&limit, &with(more, is_bound)).verdict
+        };
+        assert_eq!(at_most(0.5, true), Verdict::Holds);
+        assert_eq!(
+            (at_most(0.3, true), at_most(0.3, false)),
+            (Verdict::NotJudged, Verdict::FallsShort)
+        );
+        let against = |new: bool, old: bool| {
+            let (runs, against) = (with(more, new), with(less, old));
+            compare(&exposed, &SidesOfCheck { runs: &runs, against: &against, tolerance: 0.05 })
+                .unwrap()
+        };
+        let other = against(true, false);
+        assert_eq!(other.verdict, Verdict::NotJudged);
+        assert!(
+            other.sentence.contains("what GPUs computed meanwhile is in it of r0, r1, r2"),
+            "{other:?}"
+        );
+        assert_eq!(against(true, true).verdict, Verdict::FallsShort);
+        assert_eq!(against(false, false).verdict, Verdict::FallsShort);
     }
 
     #[test]

@@ -68,6 +68,11 @@ impl Name {
         key.ends_with("_ns") || rest.ends_with("_ns") && of_several.contains(&key)
     }
 
+    /// Whether it is more where it is not known when GPUs computed.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.pointer.contains("/exposed")
+    }
+
     /// Whether it is a fraction, which a limit may have in per cent.
     pub fn is_share(&self) -> bool {
         const WORDS: [&str; 9] = [

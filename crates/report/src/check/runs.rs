@@ -39,6 +39,11 @@ impl CheckedRun {
         problems.into_iter().flatten().any(|problem| problem["kind"] == kind)
     }
 
+    /// Whether its GPUs may have computed while time was exposed, and nobody knows.
+    pub(super) fn is_upper_bound(&self) -> bool {
+        self.report["summary"]["exposed_is_upper_bound"] == true
+    }
+
     /// The least and the most that a number is; the same where it is known.
     pub(super) fn value(&self, pointer: &str) -> Option<(f64, f64)> {
         let value = self.report.pointer(pointer)?;

@@ -7,6 +7,7 @@ use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
 use lapscope_measure::efficiency::EfficiencyLine;
+use lapscope_measure::gpu_efficiency::WAITS_FOR_GPUS;
 
 const MOST_COMMAND: usize = 2_000;
 
@@ -54,6 +55,9 @@ fn efficiencies(html: &mut Html, contents: &Contents, document: Document<'_>) {
     if let Some(efficiency) = &contents.report.efficiency {
         html.element("h3", &[], "Efficiency, as POP defines it");
         efficiency_table(html, &efficiency.lines(), document, "efficiency");
+        if contents.report.head.has_gpus() {
+            html.element("p", &[("class", "note")], WAITS_FOR_GPUS);
+        }
     }
     if let Some(gpus) = &contents.report.gpu_efficiency {
         html.element("h3", &[], "Efficiency of GPUs, as TALP defines it");

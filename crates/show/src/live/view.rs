@@ -34,7 +34,7 @@ d           diagnose: who waits for whom, and why, as `lapscope hang` says
 h, ?        this help
 
 exposed: time in calls that complete requests, in blocking communication and in collectives, of the wall time of the ranks, \
-calls that have not returned included.
+calls that have not returned included, and what GPUs compute meanwhile.
 A rank that is much less exposed than the others is the one that they wait for.
 The number in front of a call says for how long the rank has been inside of it.
 SITES: calls by source line, with the exposed time that they cost in the last seconds.";

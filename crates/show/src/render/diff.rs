@@ -76,9 +76,10 @@ fn difference(pair: TimePair) -> [String; 2] {
 }
 
 fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
-    const ROWS: [(&str, &str); 9] = [
+    const ROWS: [(&str, &str); 10] = [
         ("mpi_ns", "inside MPI"),
         ("exposed_ns", "exposed (completing)"),
+        ("overlapped_with_gpu_ns", "MPI beside a GPU"),
         ("posting_ns", "posting requests"),
         ("blocking_ns", "blocking point-to-point"),
         ("collective_ns", "collectives"),

@@ -12,10 +12,11 @@ use lapscope_measure::overlap::sums::Cause;
 use lapscope_report::diff::{Diff, TimePair};
 
 /// Keys of `totals`, and whether they are sums over ranks.
-const TOTALS: [(&str, &str, bool); 10] = [
+const TOTALS: [(&str, &str, bool); 11] = [
     ("longest_run_ns", "MPI_Init to MPI_Finalize, longest rank", false),
     ("mpi_ns", "inside MPI", true),
     ("exposed_ns", "completing requests", true),
+    ("overlapped_with_gpu_ns", "MPI beside a GPU", true),
     ("posting_ns", "posting requests", true),
     ("blocking_ns", "blocking point-to-point", true),
     ("collective_ns", "collectives", true),

@@ -6,6 +6,7 @@ use crate::render::table::{Align, Cell, Table};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range};
 use lapscope_measure::efficiency::{Bounds, Efficiency, EfficiencyLine};
+use lapscope_measure::gpu_efficiency::WAITS_FOR_GPUS;
 use lapscope_report::report::Report;
 
 /// # Errors
@@ -13,6 +14,9 @@ use lapscope_report::report::Report;
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     if let Some(efficiency) = &report.efficiency {
         section(out, "as POP defines it; 100 % at best", &efficiency.lines(), style)?;
+        if report.head.has_gpus() {
+            writeln!(out, "{}", style.wrap(WAITS_FOR_GPUS, "  ", "  "))?;
+        }
     }
     match &report.gpu_efficiency {
         Some(gpus) => {

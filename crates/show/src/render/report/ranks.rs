@@ -43,6 +43,7 @@ fn write_rows<'a>(
         ("outside MPI", Align::Right),
         ("", Align::Right),
         ("completing", Align::Right),
+        ("beside a GPU", Align::Right),
         ("posting", Align::Right),
         ("blocking", Align::Right),
         ("collectives", Align::Right),
@@ -56,11 +57,7 @@ fn write_rows<'a>(
     for row in rows {
         let totals = &row.totals;
         let outside = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
-        let others = totals.rma_ns
-            + totals.io_ns
-            + totals.unsuccessful_test_ns
-            + totals.other_ns
-            + totals.overlapped_with_gpu_ns;
+        let others = totals.rma_ns + totals.io_ns + totals.unsuccessful_test_ns + totals.other_ns;
         let moved = |sum: u64| if sum > 0 { bytes(sum) } else { String::new() };
         let cells = vec![
             row.rank.to_string(),
@@ -69,6 +66,7 @@ fn write_rows<'a>(
             time(outside),
             percent(outside.share_of(totals.run_ns)),
             part(totals.exposed_ns),
+            part(totals.overlapped_with_gpu_ns),
             part(totals.posting_ns),
             part(totals.blocking_ns),
             part(totals.collective_ns),

@@ -17,6 +17,7 @@ use lapscope_data::text::units::{percent, percent_range, time, time_range};
 use lapscope_measure::reference::ReferenceSource;
 use lapscope_predict::whatif::bounds::{RunTimeBounds, MOST_ERROR};
 use lapscope_report::report::Report;
+use lapscope_trace::gpu::UPPER_BOUND;
 use lapscope_trace::problem::ProblemKind;
 
 /// Below this fraction of the run time there is nothing to win.
@@ -184,7 +185,8 @@ fn exposed(report: &Report) -> String {
     }
     text.push('.');
     if summary.exposed_is_upper_bound {
-        text += " An upper bound: GPUs may have computed meanwhile, which is not recorded.";
+        text += " ";
+        text += UPPER_BOUND;
     }
     if let Some(beside) = summary.overlapped_with_gpu_ns {
         let share = share(beside, report);

@@ -231,6 +231,8 @@ fn what_is_beside_kernels_is_exposed_nowhere() {
     }
     let text = words(&answer(with.path(), &["report", "."]));
     assert!(text.contains(", most of it in collectives (6.7 %)"), "{text}");
+    let mut spreads = report["alike"]["distributions"].as_array().unwrap().iter();
+    assert!(spreads.any(|it| it["measure"] == "overlapped_with_gpu_ns"), "{}", report["alike"]);
     let ranks = words(&answer(with.path(), &["report", ".", "--each-rank"]));
     assert!(ranks.contains("completing beside a GPU posting"), "{ranks}");
 

@@ -15,6 +15,8 @@ pub enum Measure {
     Outside,
     #[serde(rename = "exposed_ns")]
     Completing,
+    #[serde(rename = "overlapped_with_gpu_ns")]
+    BesideGpu,
     #[serde(rename = "posting_ns")]
     Posting,
     #[serde(rename = "blocking_ns")]
@@ -62,9 +64,10 @@ pub enum MeasureUnit {
 
 impl Measure {
     /// The measures of a report.
-    pub const OF_TOTALS: [Measure; 12] = [
+    pub const OF_TOTALS: [Measure; 13] = [
         Measure::Outside,
         Measure::Completing,
+        Measure::BesideGpu,
         Measure::Posting,
         Measure::BlockingPointToPoint,
         Measure::Collective,
@@ -115,6 +118,7 @@ pub(super) fn of_totals(row: &RankRow) -> Vec<i64> {
     vec![
         (totals.run_ns - totals.mpi_ns).0.max(0),
         totals.exposed_ns.0,
+        totals.overlapped_with_gpu_ns.0,
         totals.posting_ns.0,
         totals.blocking_ns.0,
         totals.collective_ns.0,

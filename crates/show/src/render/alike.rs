@@ -210,6 +210,7 @@ fn verb(measure: Measure, is_one: bool) -> &'static str {
     let [one, several] = match measure {
         Measure::Outside => ["computes", "compute"],
         Measure::Completing => ["waits for requests", "wait for requests"],
+        Measure::BesideGpu => ["is in MPI beside its GPU", "are in MPI beside their GPUs"],
         Measure::Posting => ["posts", "post"],
         Measure::BlockingPointToPoint => {
             ["blocks in sends and receives", "block in sends and receives"]
@@ -245,6 +246,7 @@ pub(crate) fn name(measure: Measure) -> &'static str {
     match measure {
         Measure::Outside => "outside MPI",
         Measure::Completing => "completing requests",
+        Measure::BesideGpu => "MPI beside a GPU",
         Measure::Posting => "posting requests",
         Measure::BlockingPointToPoint => "blocking messages",
         Measure::Collective => "collectives",

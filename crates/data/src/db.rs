@@ -62,10 +62,7 @@ pub use request_memory::{has_request_memory, memory_of_request, read_request_mem
 pub use rows::{BadColumn, Rows};
 pub use rules::{APPLICATION_ID, USER_VERSION};
 pub use samples::{read_sample_posts, read_samplers, read_samples};
-pub use scan::{
-    rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, NoSink, RequestRow,
-    RowSink,
-};
+pub use scan::{rows_in, rows_to_scan, scan, scan_rows, scan_tallies, NoSink, RequestRow, RowSink};
 pub use watches::{read_left_out, read_watchers, scan_watches};
 
 /// Why a run, or one of its files, cannot be read.

@@ -8,7 +8,7 @@ pub(crate) use read::{read_calls, read_paths};
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -25,18 +25,18 @@ fn unknown_call(id: i64) -> CallName {
 
 /// Gives equal values equal indices.
 #[derive(Debug)]
-pub struct Interner<T> {
+pub struct Interner<T, S = RandomState> {
     pub values: Vec<T>,
-    index: HashMap<T, usize>,
+    index: HashMap<T, usize, S>,
 }
 
-impl<T> Default for Interner<T> {
+impl<T, S: Default> Default for Interner<T, S> {
     fn default() -> Self {
-        Interner { values: Vec::new(), index: HashMap::new() }
+        Interner { values: Vec::new(), index: HashMap::default() }
     }
 }
 
-impl<T: Clone + Eq + Hash> Interner<T> {
+impl<T: Clone + Eq + Hash, S: BuildHasher> Interner<T, S> {
     pub fn intern(&mut self, value: T) -> usize {
         let values = &mut self.values;
         *self.index.entry(value).or_insert_with_key(|value| {

@@ -8,12 +8,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use lapscope_data::model::{CallName, Mode, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
-use lapscope_trace::{Direction, Half, Operation, RankTrace, RequestEnd, Trace};
+use lapscope_trace::{Direction, Endpoint, Half, Operation, RankTrace, RequestEnd, Trace, NONE};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,35 +61,41 @@ impl LeftOverSums {
     /// What these ranks left over, as far as they are in the focus; `ranks` empty: all of them.
     pub fn collect(trace: &Trace, ranks: &[Rank]) -> LeftOverSums {
         let mut sums = LeftOverSums::default();
-        let mut alone = Alone::find(trace);
+        let alone = Alone::find(trace);
         let is_wanted = |rank: Rank| ranks.is_empty() || ranks.contains(&rank);
-        for at in trace.focus() {
+        let looked_at = |&at: &usize| {
             let rank = &trace.ranks[at];
-            let info = rank.info();
-            if !rank.is_whole() || !is_wanted(info.rank) {
-                continue;
-            }
-            let may_be_cancelled = has_open_cancels(trace, rank);
-            let is_open = |it: &Operation| {
-                !it.is_second_half && matches!(it.ended, RequestEnd::Pending | RequestEnd::Freed)
-            };
-            for half in trace.halves_of(at, is_open) {
-                let is_alone = alone.receives.remove(&(at, half.index)) && !may_be_cancelled;
-                let what = match half.operation.ended {
-                    RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,
-                    RequestEnd::Pending => LeftOverKind::Request,
-                    _ => continue,
-                };
-                sums.add(what, info.rank, half.operation.site);
-            }
-            sums.add_handles(trace, rank);
-        }
+            rank.is_whole() && is_wanted(rank.info().rank)
+        };
+        let looked_at: Vec<usize> = trace.focus().filter(looked_at).collect();
+        let of_ranks = looked_at.par_iter().map(|&at| LeftOverSums::of_rank(trace, at, &alone));
+        of_ranks.collect::<Vec<_>>().into_iter().for_each(|of_rank| sums.merge(of_rank));
         for (place, index) in alone.sends.into_iter().filter(|(at, _)| trace.is_in_focus(*at)) {
             let (rank, half) = (trace.ranks[place].info().rank, trace.half(place, index));
             if is_wanted(rank) {
                 sums.add(LeftOverKind::Message, rank, half.operation.site);
             }
         }
+        sums
+    }
+
+    fn of_rank(trace: &Trace, at: usize, alone: &Alone) -> LeftOverSums {
+        let mut sums = LeftOverSums::default();
+        let rank = &trace.ranks[at];
+        let may_be_cancelled = has_open_cancels(trace, rank);
+        let is_open = |it: &Operation| {
+            !it.is_second_half && matches!(it.ended, RequestEnd::Pending | RequestEnd::Freed)
+        };
+        for half in trace.halves_of(at, is_open) {
+            let is_alone = alone.receives.contains(&(at, half.index)) && !may_be_cancelled;
+            let what = match half.operation.ended {
+                RequestEnd::Pending | RequestEnd::Freed if is_alone => LeftOverKind::Receive,
+                RequestEnd::Pending => LeftOverKind::Request,
+                _ => continue,
+            };
+            sums.add(what, rank.info().rank, half.operation.site);
+        }
+        sums.add_handles(trace, rank);
         sums
     }
 
@@ -126,8 +133,11 @@ impl Alone {
         // of each key both sides in the order of their posts, in which they would match: a receive that was never completed has its
         // message all the same
         let mut sides: BTreeMap<MessageKey, [Vec<Half<'_>>; 2]> = BTreeMap::new();
-        for at in (0..trace.ranks.len()).filter(|&at| knows[at]) {
-            for half in trace.halves(at).filter(|half| is_unmatched(trace, half)) {
+        let known: Vec<usize> = (0..trace.ranks.len()).filter(|&at| knows[at]).collect();
+        let unmatched: Vec<Vec<usize>> =
+            known.par_iter().map(|&at| unmatched(&trace.ranks[at])).collect();
+        for (at, unmatched) in known.into_iter().zip(unmatched) {
+            for half in unmatched.into_iter().map(|index| trace.half(at, index)) {
                 let operation = half.operation;
                 let (Some(peer), Some(tag)) = (operation.peer, operation.tag) else { continue };
                 let (key, side) = match operation.direction {
@@ -160,16 +170,15 @@ fn has_open_cancels(trace: &Trace, rank: &RankTrace) -> bool {
     let of_others = rank.other_operations().filter(|(it, _)| is_cancel(it));
     let asked = of_calls.filter(|it| is_cancel(it)).count() as u64
         + of_others.map(|(_, calls)| calls).sum::<u64>();
-    let is_cancelled = |row: &&lapscope_trace::Endpoint| {
-        rank.operations[row.operation as usize].ended == RequestEnd::Cancelled
-    };
+    let is_cancelled =
+        |row: &&Endpoint| rank.operations[row.operation as usize].ended == RequestEnd::Cancelled;
     asked > rank.endpoints.iter().filter(is_cancelled).count() as u64
 }
 
 /// Whether a call returned an error: what it did is not known.
 fn has_failed(trace: &Trace, rank: &RankTrace) -> bool {
     rank.operations.iter().any(|operation| {
-        let has_communicator = operation.comm != lapscope_trace::NONE;
+        let has_communicator = operation.comm != NONE;
         operation.ended == RequestEnd::Failed
             || trace.call_of(operation).has_failed(operation.kind, has_communicator)
     })
@@ -186,17 +195,22 @@ fn has_unknown_receives(rank: &RankTrace) -> bool {
     rank.operations.iter().any(is_unknown)
 }
 
+/// The endpoints of a rank that [`is_unmatched`] says yes to.
+fn unmatched(rank: &RankTrace) -> Vec<usize> {
+    let endpoints = rank.endpoints.iter().enumerate();
+    let unmatched = endpoints.filter(|(_, it)| is_unmatched(rank, it));
+    unmatched.map(|(index, _)| index).collect()
+}
+
 /// A message that the record gives no receive, or a receive that was never completed, or was freed and got none.
-fn is_unmatched(trace: &Trace, half: &Half<'_>) -> bool {
-    let operation = half.operation;
+fn is_unmatched(rank: &RankTrace, endpoint: &Endpoint) -> bool {
+    let operation = &rank.operations[endpoint.operation as usize];
     if operation.mode == Mode::Partitioned || operation.is_untraceable {
         return false;
     }
     match (operation.direction, operation.ended) {
         (_, RequestEnd::Cancelled | RequestEnd::Failed) => false,
-        (Direction::Send, _) | (Direction::Receive, RequestEnd::Freed) => {
-            trace.partner(half).is_none()
-        }
+        (Direction::Send, _) | (Direction::Receive, RequestEnd::Freed) => endpoint.partner == NONE,
         (Direction::Receive, RequestEnd::Pending) => true,
         _ => false,
     }
@@ -228,8 +242,10 @@ impl LeftOverSums {
         let mut made: BTreeMap<LeftOverKind, HashMap<SiteId, u64>> = BTreeMap::new();
         let mut freed: BTreeMap<LeftOverKind, u64> = BTreeMap::new();
         // made by a request, or freed while they are active
-        let requests = rank.endpoints.iter().map(|row| &rank.operations[row.operation as usize]);
-        for (operation, calls) in rank.other_operations().chain(requests.map(|it| (it, 1))) {
+        let mut posts = vec![0; rank.operations.len()];
+        rank.endpoints.iter().for_each(|row| posts[row.operation as usize] += 1);
+        let requests = rank.operations.iter().zip(posts).filter(|&(_, posts)| posts > 0);
+        for (operation, calls) in rank.other_operations().chain(requests) {
             match handle_of(trace.call_of(operation), operation.ended) {
                 Some((what, true)) => {
                     *made.entry(what).or_default().entry(operation.site).or_default() += calls;
@@ -327,10 +343,10 @@ mod tests {
         for &index in &posted[receives - pending..] {
             let row = &mut trace.ranks[1].endpoints[index as usize];
             let (operation, partner) = (row.operation, row.partner);
-            row.partner = lapscope_trace::NONE;
+            row.partner = NONE;
             trace.ranks[1].operations[operation as usize].ended = RequestEnd::Pending;
-            if partner != lapscope_trace::NONE {
-                trace.ranks[0].endpoints[partner as usize].partner = lapscope_trace::NONE;
+            if partner != NONE {
+                trace.ranks[0].endpoints[partner as usize].partner = NONE;
             }
         }
         trace

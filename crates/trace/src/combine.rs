@@ -1,8 +1,9 @@
 //! Puts files together: what each numbers for itself gets numbers of the run, and moments get one origin.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::endpoint::NONE;
 use super::file::FileTrace;
@@ -23,9 +24,9 @@ pub(super) struct Combiner<'a> {
     /// Number of the blocking call that does the same, by the call: the same whatever part of the run is read.
     blocking_calls: Vec<u32>,
     /// By the call, and the one that says what kind of send it is.
-    calls: FxHashMap<(u32, u32), (u32, Mode, CallName)>,
-    lanes: Interner<LaneKey>,
-    communicators: Interner<CommKey>,
+    calls: FxHashMap<(u32, u32), (u32, Mode, Rc<CallName>)>,
+    lanes: Interner<LaneKey, FxBuildHasher>,
+    communicators: Interner<CommKey, FxBuildHasher>,
     mark_names: Interner<String>,
 }
 
@@ -172,7 +173,7 @@ impl<'a> Combiner<'a> {
     }
 
     /// The blocking call that does the same, the mode, and the call with the family of the one that says it.
-    fn names(&mut self, row: &FileOperation) -> (u32, Mode, CallName) {
+    fn names(&mut self, row: &FileOperation) -> (u32, Mode, Rc<CallName>) {
         let (places, blocking_calls) = (&self.places, &self.blocking_calls);
         let call = places.site(row.site).call;
         self.calls
@@ -182,7 +183,7 @@ impl<'a> Combiner<'a> {
                 let role = places.calls[call as usize].role.clone();
                 let mode = mode_call.mode.unwrap_or(Mode::Standard);
                 let call = CallName { role, ..mode_call.clone() };
-                (blocking_calls[row.mode_call as usize], mode, call)
+                (blocking_calls[row.mode_call as usize], mode, Rc::new(call))
             })
             .clone()
     }

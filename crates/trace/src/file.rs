@@ -16,8 +16,7 @@ use super::rows::{
 };
 use super::{LeftOut, Starvation};
 use lapscope_data::db::{
-    read_request_memory, rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies,
-    FileDefinitions, RowSink,
+    read_request_memory, rows_in, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
 use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::PlacesOfFile;
@@ -75,19 +74,20 @@ impl FileTrace {
             let is_wanted = |info: &RankInfo| wanted.contains(&(info.rank, info.life));
             definitions.ranks.iter().map(is_wanted).collect::<Vec<bool>>()
         });
+        let (calls, requests) = (rows_in(connection, "call")?, rows_in(connection, "request")?);
         let mut file = FileTrace {
             ranks: definitions.ranks.iter().map(|_| RankRows::default()).collect(),
             definitions,
             communicators: Communicators::new(),
             epochs: query::epochs(connection)?,
             wanted,
-            rows: rows_to_scan(connection)?,
+            rows: calls + requests,
         };
         for slot in 0..file.ranks.len() {
             file.ranks[slot].is_left_out = !file.is_wanted(slot);
         }
         if let [rank] = &mut file.ranks[..] {
-            rank.reserve(rows_in(connection, "call")?, rows_in(connection, "request")?);
+            rank.reserve(calls, requests);
         }
         for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
             rank.end = info.end.0;
@@ -99,13 +99,14 @@ impl FileTrace {
         for (slot, marks) in read_marks(connection, |rank| file.wanted_slot(rank))? {
             file.ranks[slot].marks = marks;
         }
-        let mut places = file.read_operations(connection, of_file)?;
+        let mut places = file.read_operations(connection, of_file, |row| {
+            if let Some(sink) = &mut sink {
+                sink.operation(&row.summable());
+            }
+        })?;
         places.memory = read_request_memory(connection)?;
         file.read_left_out(connection, &places)?;
         file.read_vain_probes(connection, of_file)?;
-        if let Some(sink) = sink.as_deref_mut() {
-            scan_operations(connection, sink)?;
-        }
         let mut state = (&mut file.ranks, sink, 0u64);
         scan_rows::<TraceRow, _>(
             connection,
@@ -138,7 +139,6 @@ impl FileTrace {
             rank.posts = Vec::new();
             rank.endpoints.shrink_to_fit();
             rank.calls.shrink_to_fit();
-            rank.threads.finish();
         }
         Ok(file)
     }
@@ -278,10 +278,12 @@ impl FileTrace {
         &mut self,
         connection: &Connection,
         of_file: PlacesOfFile<'_>,
+        mut also: impl FnMut(&query::OperationRow),
     ) -> rusqlite::Result<OperationPlaces> {
         let slots = self.slots();
         let mut places = OperationPlaces::default();
         query::operations(connection, |row| {
+            also(&row);
             let rank = slots.get(&row.rank).copied().unwrap_or(0);
             let operations = &mut self.ranks[rank as usize].operations;
             let site = of_file.site(row.call_id, row.call_path_id);

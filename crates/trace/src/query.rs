@@ -14,7 +14,8 @@ pub(crate) use communicators::{communicators, CommunicatorRow};
 pub(crate) use injection::{injection_budget, injection_sums, injectors};
 pub(crate) use measures::{counters, has_cpu_time, CounterRow, SumSource};
 pub(crate) use operations::{
-    collectives, left_out, operation_sites, operations, peers, request_sites, OperationSite,
+    collectives, left_out, operation_sites, operations, peers, request_sites, OperationRow,
+    OperationSite,
 };
 pub use operations::{posts, split_collectives, CollectiveTimes, PostRow, PostSelection};
 pub(crate) use ranks::{details, device_busy, epochs, marks, starved};

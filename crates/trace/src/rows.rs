@@ -81,7 +81,7 @@ impl RankRows {
     pub fn reserve(&mut self, calls: u64, requests: u64) {
         const MOST: u64 = 1 << 26;
         let [calls, requests] = [calls, requests].map(|rows| rows.min(MOST) as usize);
-        self.endpoints.reserve(requests);
+        self.endpoints.reserve(calls + requests);
         self.calls.reserve(calls);
         self.call_ids.reserve(calls);
         self.inside.reserve(calls + requests);

@@ -257,7 +257,6 @@ impl RankWriter {
         for &endpoint in &order {
             self.trace.threads.add_endpoint(i64::from(self.of_endpoints[endpoint]));
         }
-        self.trace.threads.finish();
         let calls = self.trace.calls.iter().map(|call| (call.begin, call.begin + call.duration));
         self.trace.presence = Presence::new(calls.collect());
         self.trace.end = end;

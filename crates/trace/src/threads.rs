@@ -6,8 +6,32 @@ use super::endpoint::NONE;
 #[derive(Debug, Clone, Default)]
 pub struct Threads {
     ids: Vec<i64>,
-    of_calls: Vec<u16>,
-    of_endpoints: Vec<u16>,
+    of_calls: Numbers,
+    of_endpoints: Numbers,
+}
+
+/// The thread of each of many.
+#[derive(Debug, Clone, Default)]
+struct Numbers {
+    /// So many at the beginning are of the first thread.
+    of_first: usize,
+    others: Vec<u16>,
+}
+
+impl Numbers {
+    fn push(&mut self, number: u16) {
+        if number == 0 && self.others.is_empty() {
+            self.of_first += 1;
+        } else {
+            self.others.push(number);
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: u32) -> u16 {
+        let other = (index as usize).checked_sub(self.of_first);
+        other.and_then(|other| self.others.get(other)).copied().unwrap_or(0)
+    }
 }
 
 impl Threads {
@@ -34,13 +58,6 @@ impl Threads {
         self.of_endpoints.push(number);
     }
 
-    /// Lets go of what says nothing.
-    pub(super) fn finish(&mut self) {
-        if self.ids.len() <= 1 {
-            (self.of_calls, self.of_endpoints) = (Vec::new(), Vec::new());
-        }
-    }
-
     /// How many there are, at least one.
     pub fn count(&self) -> usize {
         self.ids.len().max(1)
@@ -50,12 +67,12 @@ impl Threads {
     #[inline]
     pub fn of_call(&self, call: u32) -> u16 {
         debug_assert!(call != NONE);
-        self.of_calls.get(call as usize).copied().unwrap_or(0)
+        self.of_calls.get(call)
     }
 
     /// The thread that posted an endpoint.
     #[inline]
     pub fn of_endpoint(&self, endpoint: u32) -> u16 {
-        self.of_endpoints.get(endpoint as usize).copied().unwrap_or(0)
+        self.of_endpoints.get(endpoint)
     }
 }

@@ -7,23 +7,20 @@
 //! What no counter tells, how a file is laid out and its schema, is compared here. A file with a journal is left to a connection of
 //! its own, and so is one with another layout or schema.
 
-use std::ffi::{c_int, c_void, CString};
-use std::mem::size_of;
+mod files;
+
+use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr::{null, null_mut, NonNull};
-use std::sync::{Mutex, OnceLock};
+use std::ptr::{null_mut, NonNull};
+use std::sync::Mutex;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{ffi, Connection};
 
-use super::{read_header, Database, DbError, Header};
-use crate::store;
-
-/// A version that no file has to have: SQLite is shown it where the file is another.
-pub(super) const NO_VERSION: [u8; 16] = [0xff; 16];
-/// Where a file has its own: the change counter and what SQLite compares with it.
-pub(super) const VERSION_AT: std::ops::Range<usize> = 24..40;
+pub(super) use self::files::{file_bytes, NO_VERSION, VERSION_AT};
+use self::files::{vfs, FilePiece, OpenFile};
+use super::{query_row, read_header, Database, DbError, Header};
 
 /// Statements that a connection keeps: about those that a command asks of a file.
 const KEPT_STATEMENTS: usize = 100;
@@ -63,6 +60,8 @@ impl Idle {
 pub(super) struct InTurn {
     layout: Vec<u8>,
     schema: Vec<u8>,
+    /// What SQLite reads of a file for that; empty: not known yet.
+    schema_at: Vec<FilePiece>,
     /// As long as the file is open; `None`: that is SQLite's own matter.
     name: Option<FileName>,
 }
@@ -76,24 +75,44 @@ fn open_first(path: &Path, header: &Header) -> Result<Database, DbError> {
     if !is_alone(header) {
         return Database::open(path);
     }
-    database.in_turn = Some(InTurn { layout: header.layout.clone(), schema, name: None });
+    database.in_turn =
+        Some(InTurn { layout: header.layout.clone(), schema, schema_at: Vec::new(), name: None });
     Ok(database)
 }
 
 /// The database of another file, by the connection of one that was read; `None`: it has to be opened by another.
 fn put_beneath(mut idle: Database, path: &Path, header: &Header) -> Option<Database> {
     let in_turn = idle.in_turn.as_mut().filter(|of| of.layout == header.layout)?;
-    let (file, name) = (file_of(&idle.connection)?, FileName::new(path)?);
-    let is_there = change_file(file, &name);
+    let (file, name) = (OpenFile::of(&idle.connection)?, FileName::new(path)?);
+    let is_there = file.change(&name);
     in_turn.name = Some(name); // the one before was closed
     path.clone_into(&mut idle.path);
     if !is_there {
         return None;
     }
     idle.begin(header).ok()?;
-    let schema = read_schema(&idle.connection).ok()?;
-    let is_same = idle.in_turn.as_ref().is_some_and(|of| of.schema == schema);
-    (is_same && !is_new(file) && is_alone(header)).then_some(idle)
+    let is_same = has_same_schema(&mut idle, file).ok()?;
+    (is_same && !file.is_new() && is_alone(header)).then_some(idle)
+}
+
+/// Whether the file of a connection has the schema of the one before. Where the bytes are the same that SQLite read there to tell it,
+/// SQLite would tell the same.
+fn has_same_schema(idle: &mut Database, file: OpenFile) -> rusqlite::Result<bool> {
+    let Database { connection, in_turn: Some(known), .. } = idle else { return Ok(false) };
+    if !known.schema_at.is_empty() {
+        // it begins to read the file
+        query_row(connection, "PRAGMA schema_version", [], |_| Ok(()))?;
+        if known.schema_at.iter().all(|piece| file.has(piece)) {
+            return Ok(true);
+        }
+    }
+    file.note_pieces();
+    let schema = read_schema(connection)?;
+    let pieces = file.noted_pieces();
+    if known.schema_at.is_empty() {
+        known.schema_at = pieces;
+    }
+    Ok(known.schema == schema)
 }
 
 /// Whether nothing is beside a file that is read, of which nobody can begin to change pages.
@@ -156,168 +175,6 @@ impl Drop for FileName {
     }
 }
 
-/// SQLite's way to files whose files can be changed for others. It starts with what SQLite wants to have of it.
-#[repr(C)]
-struct Vfs {
-    vfs: ffi::sqlite3_vfs,
-    base: *mut ffi::sqlite3_vfs,
-    methods: OnceLock<Methods>,
-}
-
-/// What SQLite does with a file: all but `read` as ever.
-struct Methods {
-    all: ffi::sqlite3_io_methods,
-    read: unsafe extern "C" fn(*mut ffi::sqlite3_file, *mut c_void, c_int, i64) -> c_int,
-}
-
-// SAFETY: filled once, and read from then on; SQLite's own does the same.
-unsafe impl Send for Vfs {}
-unsafe impl Sync for Vfs {}
-
-const NAME: &std::ffi::CStr = c"lapscope-in-turn";
-
-fn the_vfs() -> Option<&'static Vfs> {
-    static VFS: OnceLock<Option<Box<Vfs>>> = OnceLock::new();
-    let fill = || {
-        let name = CString::new(store::vfs()).ok()?;
-        // SAFETY: a text that ends with a zero. What is found is never let go of.
-        let base = NonNull::new(unsafe { ffi::sqlite3_vfs_find(name.as_ptr()) })?.as_ptr();
-        // SAFETY: it is a VFS, and plain data.
-        let mut vfs = unsafe { std::ptr::read(base) };
-        vfs.zName = NAME.as_ptr();
-        vfs.pNext = null_mut();
-        // behind a file stands whether it is new
-        vfs.szOsFile += size_of::<u64>() as c_int;
-        vfs.xOpen = Some(open);
-        vfs.xAccess = Some(is_nowhere);
-        Some(Box::new(Vfs { vfs, base, methods: OnceLock::new() }))
-    };
-    VFS.get_or_init(fill).as_deref()
-}
-
-/// Its name, when SQLite knows it.
-fn vfs() -> Option<&'static str> {
-    static IS_KNOWN: OnceLock<bool> = OnceLock::new();
-    let make_known = || {
-        let Some(ours) = the_vfs() else { return false };
-        let ours = std::ptr::from_ref(&ours.vfs).cast_mut();
-        // SAFETY: it lives as long as the process; SQLite alone changes it from here on.
-        unsafe { ffi::sqlite3_vfs_register(ours, 0) == ffi::SQLITE_OK }
-    };
-    IS_KNOWN.get_or_init(make_known).then(|| NAME.to_str().ok()).flatten()
-}
-
-unsafe extern "C" fn open(
-    _: *mut ffi::sqlite3_vfs,
-    name: ffi::sqlite3_filename,
-    file: *mut ffi::sqlite3_file,
-    flags: c_int,
-    out: *mut c_int,
-) -> c_int {
-    let Some((ours, open)) = the_vfs().and_then(|ours| Some((ours, (*ours.base).xOpen?))) else {
-        return ffi::SQLITE_CANTOPEN;
-    };
-    let code = open(ours.base, name, file, flags, out);
-    if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
-        let methods = ours.methods.get_or_init(|| Methods::of(&*(*file).pMethods));
-        (*file).pMethods = &methods.all;
-        *newness(ours, file) = 0;
-    }
-    code
-}
-
-impl Methods {
-    fn of(base: &ffi::sqlite3_io_methods) -> Methods {
-        // SAFETY: plain data.
-        let mut all = unsafe { std::ptr::read(base) };
-        let read = all.xRead.expect("every file can be read");
-        all.xRead = Some(read_or_differ);
-        Methods { all, read }
-    }
-}
-
-/// Of journals and the like: there is none, which was looked for.
-unsafe extern "C" fn is_nowhere(
-    _: *mut ffi::sqlite3_vfs,
-    _: *const std::ffi::c_char,
-    _: c_int,
-    is_there: *mut c_int,
-) -> c_int {
-    *is_there = 0;
-    ffi::SQLITE_OK
-}
-
-/// Behind a file of ours: whether nobody has looked at its change counter.
-unsafe fn newness(ours: &Vfs, file: *mut ffi::sqlite3_file) -> *mut u64 {
-    file.cast::<u8>().add((*ours.base).szOsFile as usize).cast()
-}
-
-fn is_new(file: *mut ffi::sqlite3_file) -> bool {
-    // SAFETY: it was opened by `open`.
-    the_vfs().is_some_and(|ours| unsafe { *newness(ours, file) } != 0)
-}
-
-/// As SQLite reads; but where it asks whether another process has changed the file, a new one has been.
-unsafe extern "C" fn read_or_differ(
-    file: *mut ffi::sqlite3_file,
-    bytes: *mut c_void,
-    count: c_int,
-    at: i64,
-) -> c_int {
-    const VERSION: (i64, c_int) = (VERSION_AT.start as i64, NO_VERSION.len() as c_int);
-    let Some(ours) = the_vfs() else { return ffi::SQLITE_IOERR_READ };
-    if (at, count) == VERSION && std::mem::take(&mut *newness(ours, file)) != 0 {
-        bytes.cast::<[u8; NO_VERSION.len()]>().write(NO_VERSION);
-        return ffi::SQLITE_OK;
-    }
-    match ours.methods.get() {
-        Some(methods) => (methods.read)(file, bytes, count, at),
-        None => ffi::SQLITE_IOERR_READ,
-    }
-}
-
-/// The open file of a connection.
-fn file_of(connection: &Connection) -> Option<*mut ffi::sqlite3_file> {
-    let mut file: *mut ffi::sqlite3_file = null_mut();
-    let into = std::ptr::from_mut(&mut file).cast();
-    // SAFETY: the connection is open, and `file` is written before the call returns.
-    let code = unsafe {
-        let (handle, which) = (connection.handle(), c"main".as_ptr());
-        ffi::sqlite3_file_control(handle, which, ffi::SQLITE_FCNTL_FILE_POINTER, into)
-    };
-    (code == ffi::SQLITE_OK && !file.is_null()).then_some(file)
-}
-
-/// Bytes of the file of a connection; `None`: it has none.
-pub(super) fn file_bytes(connection: &Connection) -> Option<i64> {
-    let file = file_of(connection)?;
-    let mut bytes = 0;
-    // SAFETY: the connection has it open, or it has no methods.
-    unsafe {
-        let size = (*file).pMethods.as_ref()?.xFileSize?;
-        (size(file, &mut bytes) == ffi::SQLITE_OK).then_some(bytes)
-    }
-}
-
-/// Closes a file of ours, which no transaction reads, and opens another in its place. Whether that could be opened.
-fn change_file(file: *mut ffi::sqlite3_file, name: &FileName) -> bool {
-    let Some(ours) = the_vfs() else { return false };
-    let flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_MAIN_DB;
-    // SAFETY: the file is open. Without methods it is to SQLite one that is closed. The name lives as long as the file is open.
-    unsafe {
-        if let Some(close) = (*(*file).pMethods).xClose {
-            close(file);
-        }
-        (*file).pMethods = null();
-        let vfs = std::ptr::from_ref(&ours.vfs).cast_mut();
-        let is_open = open(vfs, name.0.as_ptr(), file, flags, &mut 0) == ffi::SQLITE_OK;
-        if is_open {
-            *newness(ours, file) = 1;
-        }
-        is_open
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use lapscope_fixture::tables::Rank;
@@ -372,6 +229,14 @@ mod tests {
         let (hosts, connections) = read(&paths);
         assert_eq!(hosts, HOSTS);
         assert!(connections == 1 || vfs().is_none(), "{connections}");
+        // nor does it matter how large they are, or that pages of the schema hold what was there before
+        let large = "UPDATE rank SET command = printf('%.*c', 400000, 'x')";
+        let gone = "CREATE TABLE mine (x); DROP TABLE mine; PRAGMA schema_version = 0";
+        for other in [large, gone] {
+            let (_directory, paths) = files(&["", "", other, ""]);
+            let (hosts, _) = read(&paths);
+            assert_eq!(hosts, HOSTS, "{other}");
+        }
     }
 
     #[test]
@@ -379,8 +244,11 @@ mod tests {
         let other_schema = "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = replace(sql, 'host ', 'host  ') WHERE name = 'rank'";
         let other_places = "CREATE TABLE mine (x); DROP TABLE mine; DROP VIEW IF EXISTS calls";
         let other_pages = "PRAGMA page_size = 8192; VACUUM";
-        for other in [other_schema, other_places, other_pages, "PRAGMA journal_mode = wal"] {
-            let (_directory, paths) = files(&["", other, "", ""]);
+        let others = [other_schema, other_places, other_pages, "PRAGMA journal_mode = wal"];
+        for (other, place) in others.into_iter().flat_map(|other| [(other, 1), (other, 2)]) {
+            let mut changes = [""; HOSTS.len()];
+            changes[place] = other;
+            let (_directory, paths) = files(&changes);
             let (hosts, connections) = read(&paths);
             assert_eq!(hosts, HOSTS, "{other}");
             assert!(connections > 1, "{other}");

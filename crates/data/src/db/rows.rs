@@ -11,12 +11,21 @@ use crate::model::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 /// The rows of a query whose columns hold integers or NULL.
 pub struct Rows<'c> {
-    statement: NonNull<ffi::sqlite3_stmt>,
+    /// Null as long as `leaves` are there: to compile it takes longer than to read few rows.
+    statement: *mut ffi::sqlite3_stmt,
     connection: &'c Connection,
     /// As long as they can tell.
     leaves: Option<Leaves<'c>>,
     /// Rows that they gave.
     given: i64,
+    table: Option<WholeTable>,
+}
+
+/// What is read of a table from its first row to its last.
+#[derive(Debug, Clone, Copy)]
+struct WholeTable {
+    name: &'static str,
+    columns: &'static [&'static str],
 }
 
 /// The column, counted from 0, with a value that cannot be.
@@ -27,19 +36,25 @@ impl<'c> Rows<'c> {
     /// # Errors
     /// What SQLite says of the query.
     pub fn new(connection: &'c Connection, sql: &str) -> rusqlite::Result<Rows<'c>> {
-        let mut statement = null_mut();
+        let mut rows =
+            Rows { statement: null_mut(), connection, leaves: None, given: 0, table: None };
+        rows.prepare(sql)?;
+        Ok(rows)
+    }
+
+    fn prepare(&mut self, sql: &str) -> rusqlite::Result<()> {
+        let (connection, mut statement) = (self.connection, null_mut());
         let length = c_int::try_from(sql.len()).map_err(|_| Error::InvalidQuery)?;
         // SAFETY: the connection is open, `sql` has `length` bytes, and `statement` is written before the call returns.
         let code = unsafe {
             let (handle, text) = (connection.handle(), sql.as_ptr().cast());
             ffi::sqlite3_prepare_v2(handle, text, length, &mut statement, null_mut())
         };
-        match NonNull::new(statement) {
-            Some(statement) if code == ffi::SQLITE_OK => {
-                Ok(Rows { statement, connection, leaves: None, given: 0 })
-            }
-            _ => Err(failure(connection, code)),
+        if code != ffi::SQLITE_OK || statement.is_null() {
+            return Err(failure(connection, code));
         }
+        self.statement = statement;
+        Ok(())
     }
 
     /// All rows of a table that has a column `id`, in the order of it.
@@ -48,24 +63,25 @@ impl<'c> Rows<'c> {
     /// What SQLite says.
     pub fn of_table(
         connection: &'c Connection,
-        table: &str,
-        columns: &[&str],
+        name: &'static str,
+        columns: &'static [&'static str],
     ) -> rusqlite::Result<Rows<'c>> {
-        let mut rows = Rows::by_sqlite(connection, table, columns)?;
-        rows.leaves = Leaves::of(connection, table, columns)?;
-        Ok(rows)
+        match Leaves::of(connection, name, columns)? {
+            None => Rows::by_sqlite(connection, name, columns),
+            leaves => {
+                let table = Some(WholeTable { name, columns });
+                Ok(Rows { statement: null_mut(), connection, leaves, given: 0, table })
+            }
+        }
     }
 
     pub(super) fn by_sqlite(
         connection: &'c Connection,
-        table: &str,
-        columns: &[&str],
+        name: &'static str,
+        columns: &'static [&'static str],
     ) -> rusqlite::Result<Rows<'c>> {
-        let columns = columns.join(", ");
-        let mut rows = Rows::new(
-            connection,
-            &format!("SELECT {columns} FROM {table} ORDER BY id LIMIT -1 OFFSET ?1"),
-        )?;
+        let table = WholeTable { name, columns };
+        let mut rows = Rows::new(connection, &table.rows_behind())?;
         rows.begin_with(0)?;
         Ok(rows)
     }
@@ -84,6 +100,7 @@ impl<'c> Rows<'c> {
             Next::End => Ok(false),
             Next::Unknown => {
                 self.leaves = None;
+                self.prepare(&self.table.map(WholeTable::rows_behind).unwrap_or_default())?;
                 self.begin_with(self.given)?;
                 self.step_by_sqlite()
             }
@@ -92,7 +109,7 @@ impl<'c> Rows<'c> {
 
     fn step_by_sqlite(&mut self) -> rusqlite::Result<bool> {
         // SAFETY: the statement lives as long as `self`.
-        match unsafe { ffi::sqlite3_step(self.statement.as_ptr()) } {
+        match unsafe { ffi::sqlite3_step(self.statement) } {
             ffi::SQLITE_ROW => Ok(true),
             ffi::SQLITE_DONE => Ok(false),
             code => Err(failure(self.connection, code)),
@@ -106,8 +123,8 @@ impl<'c> Rows<'c> {
     pub fn begin_with(&mut self, value: i64) -> rusqlite::Result<()> {
         // SAFETY: as in `step`. What reset returns is the error of the last step, which was reported then.
         let code = unsafe {
-            ffi::sqlite3_reset(self.statement.as_ptr());
-            ffi::sqlite3_bind_int64(self.statement.as_ptr(), 1, value)
+            ffi::sqlite3_reset(self.statement);
+            ffi::sqlite3_bind_int64(self.statement, 1, value)
         };
         match code {
             ffi::SQLITE_OK => Ok(()),
@@ -117,9 +134,13 @@ impl<'c> Rows<'c> {
 
     /// The name of a column of the query.
     pub fn name(&self, BadColumn(column): BadColumn) -> String {
+        let known = self.table.and_then(|table| table.columns.get(column as usize));
+        if let Some(name) = known {
+            return (*name).to_owned();
+        }
         // SAFETY: as in `step`; the name is copied before anything else is asked of the statement.
         unsafe {
-            let name = ffi::sqlite3_column_name(self.statement.as_ptr(), column);
+            let name = ffi::sqlite3_column_name(self.statement, column);
             NonNull::new(name.cast_mut()).map_or_else(String::new, |name| {
                 CStr::from_ptr(name.as_ptr()).to_string_lossy().into()
             })
@@ -137,7 +158,7 @@ impl<'c> Rows<'c> {
     }
 
     fn optional_by_sqlite(&self, column: c_int) -> Result<Option<i64>, BadColumn> {
-        let statement = self.statement.as_ptr();
+        let statement = self.statement;
         // SAFETY: as in `step`. For columns that are not there, and where there is no row, the value is NULL. It is one that nobody
         // else may change meanwhile, as a connection is used by one thread at a time.
         unsafe {
@@ -191,10 +212,18 @@ impl<'c> Rows<'c> {
     }
 }
 
+impl WholeTable {
+    /// All rows but the first so many.
+    fn rows_behind(self) -> String {
+        let WholeTable { name, columns } = self;
+        format!("SELECT {} FROM {name} ORDER BY id LIMIT -1 OFFSET ?1", columns.join(", "))
+    }
+}
+
 impl Drop for Rows<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, and used by nobody from here on.
-        unsafe { ffi::sqlite3_finalize(self.statement.as_ptr()) };
+        // SAFETY: made by `prepare`, or null, and used by nobody from here on.
+        unsafe { ffi::sqlite3_finalize(self.statement) };
     }
 }
 

@@ -115,10 +115,7 @@ pub fn scan_rows<R: FromRow, S>(
         connection,
         operations: &operations,
         rows: Rows::of_table(connection, "call", &CALL_COLUMNS)?,
-        lookup: Rows::new(
-            connection,
-            &format!("SELECT {} FROM call WHERE id = ?1", CALL_COLUMNS.join(", ")),
-        )?,
+        lookup: None,
         current: None,
         position: i64::MIN,
         read: 0,
@@ -199,7 +196,8 @@ struct CallCursor<'a> {
     connection: &'a Connection,
     operations: &'a Ids,
     rows: Rows<'a>,
-    lookup: Rows<'a>,
+    /// Once a row was out of order.
+    lookup: Option<Rows<'a>>,
     current: Option<CallRow>,
     position: i64,
     /// Rows that were read.
@@ -309,26 +307,25 @@ impl CallCursor<'_> {
     }
 
     fn look_up(&mut self, id: i64) -> rusqlite::Result<Option<CallRow>> {
-        self.lookup.begin_with(id)?;
-        if !self.lookup.step()? {
+        if self.lookup.is_none() {
+            let sql = format!("SELECT {} FROM call WHERE id = ?1", CALL_COLUMNS.join(", "));
+            self.lookup = Some(Rows::new(self.connection, &sql)?);
+        }
+        let Some(lookup) = &mut self.lookup else { return Ok(None) };
+        lookup.begin_with(id)?;
+        if !lookup.step()? {
             return Ok(None);
         }
         let refuse = |column| {
-            let why = format!("{} of row {id} cannot be", self.lookup.name(column));
+            let why = format!("{} of row {id} cannot be", lookup.name(column));
             check::impossible("call", why)
         };
-        read_call(&self.lookup).map(Some).map_err(refuse)
+        read_call(lookup).map(Some).map_err(refuse)
     }
 }
 
 /// Gives every operation to `sink`.
-///
-/// # Errors
-/// What SQLite says while reading.
-pub fn scan_operations(
-    connection: &Connection,
-    sink: &mut (impl RowSink + ?Sized),
-) -> rusqlite::Result<()> {
+fn scan_operations(connection: &Connection, sink: &mut impl RowSink) -> rusqlite::Result<()> {
     let mut statement = connection
         .prepare_cached("SELECT id, rank, call_id, call_path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
     let mut rows = statement.query([])?;

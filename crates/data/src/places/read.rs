@@ -62,8 +62,8 @@ impl Places {
 
     /// The places of all files of a run, each address a site.
     pub fn number_files(files: impl IntoIterator<Item = (PathBuf, FilePlaces)>) -> Places {
-        let (mut calls, mut modules) = (Interner::default(), Interner::default());
-        let (mut paths, mut instructions) = (Interner::default(), Interner::default());
+        let (mut calls, mut modules) = (Interner::<_>::default(), Interner::<_>::default());
+        let (mut paths, mut instructions) = (Interner::<_>::default(), Interner::<_>::default());
         let mut places = Places::default();
         for (name, file) in files {
             let mut ids = FileIds::default();

@@ -145,8 +145,7 @@ impl Exposure {
     /// The part of number `number` of `of` equal parts. They add up exactly: what does not divide goes to the first.
     #[inline]
     pub fn share(&self, number: u64, of: u64) -> Exposure {
-        let of = of.max(1) as i64;
-        let share = |whole: i64| whole / of + i64::from((number as i64) < whole % of);
+        let share = |whole| part(whole, number, of);
         Exposure {
             late_partner: share(self.late_partner),
             no_remote_progress: share(self.no_remote_progress),
@@ -156,6 +155,17 @@ impl Exposure {
             beside_gpu: share(self.beside_gpu),
         }
     }
+}
+
+/// As [`Exposure::share`] has it.
+#[inline]
+pub fn part(whole: i64, number: u64, of: u64) -> i64 {
+    // most are none, and to divide takes as long as all else here
+    if whole == 0 {
+        return 0;
+    }
+    let of = of.max(1) as i64;
+    whole / of + i64::from((number as i64) < whole % of)
 }
 
 impl AddAssign for Exposure {

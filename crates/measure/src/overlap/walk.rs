@@ -8,7 +8,7 @@ mod polled;
 use rustc_hash::FxHashMap;
 
 use super::cells::{Blame, CulpritKey, Moment, OverlapCell, OverlapCellKey, RankOverlaps, Slices};
-use super::exposure::{Exposure, ExposureBounds};
+use super::exposure::{part, Exposure, ExposureBounds};
 use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, OtherSide, Sides};
@@ -296,7 +296,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             }
             let share = exposed.share(number, of);
             let window = [bounds.least, bounds.most]
-                .map(|of_all| of_all.share(number, of).no_local_progress);
+                .map(|of_all| part(of_all.no_local_progress, number, of));
             number += 1;
             let cell = self.places[operation].cell;
             self.found.cells[cell as usize].1.requests.add_exposed(share, window);

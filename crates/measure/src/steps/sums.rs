@@ -190,6 +190,8 @@ pub struct Stepper<'a> {
     rank: usize,
     /// Steps of this rank; none where it made another number of them than most.
     steps: Vec<(i64, i64)>,
+    /// Where a timestamp was found last: calls come nearly in order.
+    near: usize,
     /// Regions in the order of their begins: from, to, name, and the one around it.
     regions: Vec<(i64, i64, u32, Option<u32>)>,
     names: Vec<String>,
@@ -214,7 +216,7 @@ impl<'a> Stepper<'a> {
             }
         }
         let (regions, names, of_names) = in_order(regions(trace, rank), trace, rank);
-        Stepper { trace, rank, steps, regions, names, of_names, sums }
+        Stepper { trace, rank, steps, near: 0, regions, names, of_names, sums }
     }
 
     pub fn finish(mut self) -> StepSums {
@@ -253,10 +255,19 @@ impl<'a> Stepper<'a> {
         }
     }
 
+    /// The step that holds a moment.
+    fn step_at(&mut self, moment: i64) -> Option<usize> {
+        let begins_by = |at: usize| self.steps.get(at).is_some_and(|step| step.0 <= moment);
+        if !begins_by(self.near) || begins_by(self.near + 1) {
+            let behind = self.steps.partition_point(|step| step.0 <= moment);
+            self.near = behind.checked_sub(1)?;
+        }
+        (moment < self.steps[self.near].1).then_some(self.near)
+    }
+
     /// What holds a moment counts what begins then.
     fn each(&mut self, moment: i64, add: impl Fn(&mut Spent)) {
-        let behind = self.steps.partition_point(|step| step.0 <= moment);
-        if let Some(step) = behind.checked_sub(1).filter(|&step| moment < self.steps[step].1) {
+        if let Some(step) = self.step_at(moment) {
             let cell = step as u64 / self.sums.steps_in_cell;
             add(&mut self.sums.cells[cell as usize].spent);
         }

@@ -22,14 +22,13 @@ pub fn collect(
     ranks: &[Rank],
     in_stretch: bool,
 ) -> ByLocality {
-    let slack = Slack { reference };
     let margins = Margins::measure(trace);
     let is_wanted =
         |&rank: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[rank].info().rank);
     let wanted: Vec<usize> = trace.focus().filter(is_wanted).collect();
     wanted
         .into_par_iter()
-        .map(|rank| of_rank(trace, rank, (&slack, &margins), in_stretch))
+        .map(|rank| of_rank(trace, rank, (reference, &margins), in_stretch))
         .reduce(ByLocality::new, merge)
 }
 
@@ -44,9 +43,10 @@ pub fn merge(mut a: ByLocality, b: ByLocality) -> ByLocality {
 fn of_rank(
     trace: &Trace,
     rank: usize,
-    (slack, margins): (&Slack<'_>, &Margins),
+    (reference, margins): (&Reference, &Margins),
     in_stretch: bool,
 ) -> ByLocality {
+    let mut slack = Slack::new(reference);
     let mut found = ByLocality::new();
     let mut sent: FxHashMap<usize, Sent> = FxHashMap::default();
     for index in standard_sends(trace, rank) {

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::{collect, for_each};
 use crate::operation::RequestEnd;
-use lapscope_data::model::{Bytes, Kind, RankKey};
+use lapscope_data::model::{self, Bytes, Kind, RankKey};
 
 /// A row of `operation`.
 pub(crate) struct OperationRow {
@@ -23,6 +23,21 @@ pub(crate) struct OperationRow {
     pub ended: RequestEnd,
     pub is_tested: bool,
     pub receive: Option<i64>,
+}
+
+impl OperationRow {
+    /// What sums are made of.
+    pub fn summable(&self) -> model::OperationRow {
+        model::OperationRow {
+            id: self.id,
+            rank: self.rank,
+            call_id: self.call_id,
+            call_path_id: self.call_path_id,
+            kind: self.kind,
+            bytes: self.bytes,
+            receive_id: self.receive,
+        }
+    }
 }
 
 /// Gives every operation to `take`, in the order of ids.

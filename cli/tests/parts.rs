@@ -8,7 +8,7 @@ use crate::fixture::bare;
 use crate::html::page;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{
-    Call, DeviceBusy, DeviceRecorder, Operation, Rank, Request, Setting, Starvation,
+    Call, DeviceBusy, DeviceRecorder, Operation, Rank, Request, Setting, Starvation, Thread,
 };
 use lapscope_fixture::{edit_rank, share, Fixture};
 use lapscope_report::pipeline::pictures::{self, TimelineChoice};
@@ -34,8 +34,15 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn call(&self, operation_id: i64, (begin_ns, end_ns): (i64, i64), completed: i64) -> i64 {
         let duration_ns = Some(end_ns - begin_ns);
-        let call = Call { operation_id, begin_ns, duration_ns, completed, ..Call::default() };
+        let thread_id = if self.is_threaded() { 1 + begin_ns % 2 } else { 1 };
+        let call =
+            Call { thread_id, operation_id, begin_ns, duration_ns, completed, ..Call::default() };
         self.file.insert(call)
+    }
+
+    /// Whether two threads make its calls.
+    fn is_threaded(&self) -> bool {
+        self.rank % 4 == 1
     }
 
     fn request(&self, operation: Operation<'static>, completion: i64, begin_ns: i64) {
@@ -223,6 +230,9 @@ fn write(directory: &Path) {
         whole.write(directory, |file| {
             file.change(&format!("UPDATE communicator SET size = {RANKS}"));
             let writer = Writer { file, rank };
+            if writer.is_threaded() {
+                file.insert(Thread { id: Some(2), ..Thread::default() });
+            }
             for step in &steps {
                 writer.step(step);
                 if step.number % 3 == 2 {

@@ -97,6 +97,15 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Gives back what [`keep_freed_memory`] kept, where what comes next takes its memory elsewhere.
+pub fn give_back_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: as there.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Bytes of memory that this process may use: what the machine has, or what its control group (version 2) leaves of it, as batch
 /// systems set it. 4 GiB where neither is known.
 pub fn machine_memory() -> u64 {

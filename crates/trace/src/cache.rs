@@ -20,25 +20,35 @@ pub struct Cache {
     _own: Option<tempfile::TempDir>,
     /// Rows of a file that is held in memory as a whole, at the most.
     most_rows: u64,
+    /// Parts are kept as well, not ranks alone.
+    keeps_parts: bool,
     /// Nothing more is kept.
     #[serde(skip)]
     is_full: AtomicBool,
 }
 
 impl Cache {
-    /// In the directory for temporary files.
+    /// In the directory for temporary files. `times_read`: how often each rank is in a part, for its own sake or that of others; kept
+    /// parts take as many times the run.
     ///
     /// # Errors
     /// No directory can be made there.
-    pub fn new(most_rows: u64) -> io::Result<Cache> {
+    pub fn new(most_rows: u64, times_read: f64) -> io::Result<Cache> {
+        const MOST_TIMES: f64 = 3.0;
         let own = tempfile::Builder::new().prefix("lapscope-").tempdir()?;
         let directory = own.path().to_owned();
-        Ok(Cache { directory, _own: Some(own), most_rows, is_full: AtomicBool::new(false) })
+        let (keeps_parts, is_full) = (times_read <= MOST_TIMES, AtomicBool::new(false));
+        Ok(Cache { directory, _own: Some(own), most_rows, keeps_parts, is_full })
     }
 
     /// Whether a file of so many rows can be held in memory, and then be kept.
     pub(super) fn has_room_for(&self, rows: u64) -> bool {
         rows <= self.most_rows && !self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Itself, where parts are kept.
+    pub(super) fn of_parts(&self) -> Option<&Cache> {
+        self.keeps_parts.then_some(self)
     }
 
     /// What is kept under a name.

@@ -152,7 +152,6 @@ pub struct RankTrace {
     pub other_calls: Vec<OtherCall>,
     /// How many of these there are by operation, also where they were not read; of the last operations there are none.
     pub(crate) other_counts: Vec<u32>,
-    #[serde(skip)]
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// Those that found a message, and the sums of those that did not.

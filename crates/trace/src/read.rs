@@ -93,7 +93,8 @@ impl Paired {
         (depth, cache): (Depth, Option<&Cache>),
     ) -> Result<(Paired, Vec<DbError>), DbError> {
         let cache = cache.filter(|_| depth == Depth::Sums);
-        let kept = cache
+        let of_parts = cache.and_then(Cache::of_parts);
+        let kept = of_parts
             .zip(clocks)
             .and_then(|(cache, clocks)| Paired::of_kept(cache, (roster, places), (focus, clocks)));
         if let Some(part) = kept {
@@ -138,8 +139,8 @@ impl Paired {
         traces.extend(per_file.read);
         let part = match clocks {
             Some(clocks) => {
-                let cache = cache.filter(|_| per_file.failed.is_empty());
-                Paired::of_part(traces, (roster, places), (focus, clocks), (&wanted, cache))
+                let of_parts = of_parts.filter(|_| per_file.failed.is_empty());
+                Paired::of_part(traces, (roster, places), (focus, clocks), (&wanted, of_parts))
             }
             None => Paired::new(traces, Arc::clone(roster), Arc::clone(places), Some(focus)),
         };

@@ -19,7 +19,7 @@ enum Held<T> {
 }
 
 /// Fewer bytes than this are read at once: a process may have so many mappings, not more.
-const SMALL: usize = 1 << 16;
+const SMALL: usize = 1 << 18;
 
 impl<T: Pod> RowList<T> {
     /// So many rows that [`write`] wrote, from this byte of a file on, a multiple of their alignment.

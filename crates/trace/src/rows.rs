@@ -57,7 +57,6 @@ pub(super) struct RankRows {
     pub other_counts: Vec<u32>,
     pub message_waits: Vec<MessageWait>,
     pub vain_probes: Vec<VainProbes>,
-    #[serde(skip)]
     pub threads: Threads,
     pub observations: Vec<Observation>,
     /// From begin to end: calls, and posts, each nearly in order.

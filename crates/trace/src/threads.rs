@@ -1,12 +1,17 @@
 //! Which thread of a rank did what.
 
+use serde::{Deserialize, Serialize};
+
 use super::endpoint::NONE;
 
 /// Threads of one rank, numbered in the order in which rows first name them. Most ranks have one, and then nothing is kept.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Threads {
     ids: Vec<i64>,
+    /// Of what is kept there are none: how many threads there are is known.
+    #[serde(skip)]
     of_calls: Numbers,
+    #[serde(skip)]
     of_endpoints: Numbers,
 }
 

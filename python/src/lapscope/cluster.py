@@ -30,6 +30,9 @@ TOGETHER = 8
 #: Tasks that the parts of a stage are given to, for each thread of a worker: a process reads the question once for all of its parts.
 TASKS = 2
 
+#: Parts that one task is given at the most: workers may join later.
+PARTS = 16
+
 #: Attempts at a task beyond the first.
 RETRIES = 3
 
@@ -161,7 +164,7 @@ class Parts:
         asked = submit(lambda stage: stage, stage, pure=False)
         del stage
         most = TASKS * max(1, sum(self._client.nthreads().values()))
-        together = -(-len(parts) // most)
+        together = min(PARTS, -(-len(parts) // most))
         batches = [parts[at : at + together] for at in range(0, len(parts), together)]
         level = [submit(_part, batch, asked, retries=RETRIES, pure=False) for batch in batches]
         sizes = {future.key: len(batch) for future, batch in zip(level, batches)}

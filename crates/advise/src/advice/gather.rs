@@ -14,7 +14,7 @@
 mod kernels;
 mod posts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,8 @@ pub struct Gathered {
     pub(super) waited: BTreeMap<u32, i64>,
     /// Single waits, by rank.
     pub(super) waits: BTreeMap<u32, Vec<RankWait>>,
+    /// Ranks with several threads.
+    pub(super) threaded: BTreeSet<u32>,
 }
 
 impl Gathered {
@@ -60,6 +62,7 @@ impl Gathered {
         for (rank, waits) in other.waits {
             self.waits.entry(rank).or_default().extend(waits);
         }
+        self.threaded.extend(other.threaded);
     }
 }
 
@@ -111,6 +114,9 @@ impl<'a> Gatherer<'a> {
     }
 
     pub fn finish(mut self) -> Gathered {
+        if self.trace.ranks[self.rank].threads.count() > 1 {
+            self.gathered.threaded.insert(self.rank as u32);
+        }
         self.add_posts();
         self.gathered
     }

@@ -57,7 +57,7 @@ impl Gathered {
         let is_worth =
             |piece: &&Piece| Nanos(piece.sums.time()).share_of(run_time) >= least(piece.cure);
         let worth = pieces.iter().filter(is_worth);
-        let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self.waited)).collect();
+        let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self)).collect();
         order::sort(&mut advice);
         uneven::say_once(&mut advice);
         profile::say_how(&mut advice, setting.samples);
@@ -219,7 +219,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn word(&mut self, piece: &Piece, waited: &BTreeMap<u32, i64>) -> Advice {
+    fn word(&mut self, piece: &Piece, gathered: &Gathered) -> Advice {
         let Piece { finding, sums, sites, .. } = piece;
         let cure = self.setting.replayed.choose(piece.cure, sums.cause());
         let [first, second] = finding.sites();
@@ -242,8 +242,7 @@ impl Judge<'_> {
         let change = named.map(|(site, all)| self.place(site, all)).collect();
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
-        let is_threaded = |&rank: &u32| self.trace.ranks[rank as usize].threads.count() > 1;
-        let threaded = !waiting_ranks.is_empty() && waiting_ranks.iter().all(is_threaded);
+        let threaded = !waiting_ranks.is_empty() && waiting_ranks.is_subset(&gathered.threaded);
         let is_bound = |&rank: &u32| exposed_is_upper_bound(self.trace.ranks[rank as usize].info());
         let replay = self.setting.replayed.for_cure(cure).filter(|_| !sums.is_in_posts());
         let mut advice = Advice {
@@ -274,7 +273,7 @@ impl Judge<'_> {
             began: self.began(&sums.waiting).filter(|_| cure == Cure::PartnerLate),
             headline: String::new(),
             sentence: String::new(),
-            evidence: sums.evidence(&waiting_ranks, &changed, waited),
+            evidence: sums.evidence(&waiting_ranks, &changed, &gathered.waited),
         };
         if cure == Cure::PartnerLate && !threaded {
             let uneven = self.uneven(&sums.waiting);

@@ -8,9 +8,11 @@ use super::OpenRun;
 use crate::findings::{find, By, Findings, FindingsChoice};
 use crate::parts::load::Run;
 use crate::parts::partial::Matches;
+use crate::parts::plan::overhead;
 use crate::parts::{EarlierStages, Engine, Partial, Question, Stage};
 use lapscope_advise::{measures_in_words, thresholds_in_words};
 use lapscope_data::db::DbError;
+use lapscope_data::files::give_back_freed_memory;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
@@ -160,9 +162,10 @@ impl View {
                 open.leave_out(failed)?;
                 continue;
             }
-            let cache = Cache::new(open.resources.rows_of_a_file()).ok().map(Arc::new);
+            let (parts, side_by_side) = open.resources.plan(&survey);
+            let times_read = overhead(&survey, &parts);
+            let cache = Cache::new(open.resources.rows_of_a_file(), times_read).ok().map(Arc::new);
             let run = Run { survey: survey.into(), places, cache };
-            let (parts, side_by_side) = open.resources.plan(&run.survey);
             engine.look_side_by_side(side_by_side);
             let known = Arc::new(EarlierStages::default());
             let mut view = View {
@@ -215,6 +218,7 @@ impl View {
             Some(found) => *found,
             None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
         };
+        give_back_freed_memory(); // from here on parts are mapped
         self.endpoints = endpoints;
         let known = Arc::make_mut(&mut parts.known);
         (known.meetings, known.matching) = (meetings, matching.clone());

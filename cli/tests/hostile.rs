@@ -297,3 +297,21 @@ fn spools_of_nodes_journals_pages_and_claims_are_not_read_through_links() {
     symlink(&target, pages.path().join("job")).unwrap();
     assert_eq!(lapscope_data::recovery::Claim::read(pages.path()), None);
 }
+
+/// The name of a column is no text. The file is left out by name.
+#[test]
+fn a_definition_that_is_no_text_is_no_definition() {
+    let run = small_run();
+    edit_rank(run.path(), 0, |file| {
+        let damaged =
+            "CAST(replace(CAST(sql AS BLOB), CAST('post_ns' AS BLOB), X'706F7374E46E73') AS TEXT)";
+        file.change("PRAGMA writable_schema = on");
+        file.change(&format!("UPDATE sqlite_schema SET sql = {damaged} WHERE name = 'request'"));
+    });
+    for more in [&[][..], &["--parts", "2"]] {
+        command(run.path(), &[&["report", "."], more].concat())
+            .assert()
+            .success()
+            .stdout(contains("rank-0.db").and(contains("the definition of request is damaged")));
+    }
+}

@@ -368,7 +368,7 @@ mod tests {
         let last = trace.ranks[1].endpoints[1].operation as usize;
         trace.ranks[1].operations[last].peer = None;
         assert_eq!(left(&trace), [(LeftOverKind::Request, 1)], "it may have either message");
-        trace.ranks[1].info.as_mut().unwrap().ended = Ended::Killed;
+        trace.ranks[1].info_mut().ended = Ended::Killed;
         assert_eq!(left(&trace), []);
     }
 }

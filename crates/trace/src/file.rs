@@ -1,6 +1,7 @@
 //! Reads one file of a run, front to back.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -181,7 +182,7 @@ impl FileTrace {
             own.sort_unstable();
             own.dedup();
             Member {
-                info: info.clone(),
+                info: Arc::new(info.clone()),
                 epoch: self.epochs.get(&info.key).copied().unwrap_or(0),
                 is_starved: !Starvation::new(rows.starved.clone()).is_empty(),
                 rows: if slot == 0 { self.rows } else { 0 },

@@ -139,7 +139,7 @@ pub struct Trace {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RankTrace {
     #[serde(skip)]
-    pub info: Option<RankInfo>,
+    pub info: Option<Arc<RankInfo>>,
     pub operations: Vec<Operation>,
     /// Requests of all kinds, blocking messages and collectives.
     #[serde(skip)]
@@ -190,6 +190,14 @@ impl RankTrace {
     #[inline]
     pub fn info(&self) -> &RankInfo {
         self.info.as_ref().expect("set by Trace::read")
+    }
+
+    /// What is known of it, to be made otherwise; of a trace that is made up.
+    ///
+    /// # Panics
+    /// As [`RankTrace::info`].
+    pub fn info_mut(&mut self) -> &mut RankInfo {
+        Arc::make_mut(self.info.as_mut().expect("set by Trace::read"))
     }
 
     /// When the rank was inside MPI and a GPU of it computed.

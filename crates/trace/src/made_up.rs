@@ -97,7 +97,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
 impl MadeUp {
     /// So many ranks on one node, all out of MPI_Init at 0.
     pub fn new(ranks: usize) -> MadeUp {
-        let rank = |rank| RankTrace { info: Some(info(rank)), ..RankTrace::default() };
+        let rank = |rank| RankTrace { info: Some(info(rank).into()), ..RankTrace::default() };
         MadeUp {
             ranks: (0..ranks).map(rank).collect(),
             sites: Vec::new(),
@@ -114,7 +114,7 @@ impl MadeUp {
 
     /// How a rank ended, and such.
     pub fn info(&mut self, rank: usize) -> &mut RankInfo {
-        self.ranks[rank].info.as_mut().expect("set by new")
+        self.ranks[rank].info_mut()
     }
 
     pub fn compute(&mut self, rank: usize, ns: i64) {

@@ -105,7 +105,7 @@ impl Paired {
             files.iter().flat_map(|(_, wanted)| wanted.iter().copied()).collect();
         let of_cache = |&place: &u32| {
             let (communicators, rows) = cache?.get(place)?;
-            let file = FileTrace::of_kept(info(place).clone(), communicators, rows);
+            let file = FileTrace::of_kept(info(place).as_ref().clone(), communicators, rows);
             Some((place, file))
         };
         let kept: Vec<(u32, FileTrace)> = wanted.par_iter().filter_map(of_cache).collect();

@@ -1,6 +1,7 @@
 //! Who took part: what has to be known of all ranks before any of them is looked at.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ pub struct Roster {
 /// A rank.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Member {
-    pub info: RankInfo,
+    pub info: Arc<RankInfo>,
     /// CLOCK_MONOTONIC of its host when recording began, nanoseconds.
     pub epoch: i64,
     /// It had to do without a processor at times.

@@ -66,7 +66,7 @@ impl Survey {
         let roster = Roster::new(all.iter().map(|(_, told)| told.member.clone()).collect());
         let mut sends: Vec<(u32, u32)> = Vec::new();
         let facts = (0..).zip(all).map(|(own, (file, told))| {
-            let RankInfo { rank, life, .. } = told.member.info;
+            let RankInfo { rank, life, .. } = *told.member.info;
             let place = |&(peer, sends): &(i64, bool)| {
                 Some((roster.place(rank.neighbor(peer), life)?, sends))
             };
@@ -148,7 +148,7 @@ fn members_of(
         };
         let starved = starved.remove(&info.key).unwrap_or_default();
         let member = Member {
-            info: info.clone(),
+            info: Arc::new(info.clone()),
             epoch: epochs.get(&info.key).copied().unwrap_or(0),
             is_starved: !Starvation::new(starved).is_empty(),
             rows: if slot == 0 { rows } else { 0 },

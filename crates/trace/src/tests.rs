@@ -29,7 +29,7 @@ impl World {
                 names.push(host);
             }
             let node = names.iter().position(|name| name == host).unwrap_or(0) as u32;
-            RankTrace { info: Some(info(rank, host)), node, ..RankTrace::default() }
+            RankTrace { info: Some(info(rank, host).into()), node, ..RankTrace::default() }
         });
         World { ranks: ranks.collect(), lanes: Vec::new() }
     }

@@ -83,7 +83,11 @@ fn find_foreign(connection: &Connection) -> rusqlite::Result<Option<String>> {
         if kind != "table" || root.unwrap_or(0) <= 0 {
             return Ok(Some(format!("{name} is no table but a {kind} of another kind")));
         }
-        may_compute |= row.get_ref(3)?.as_str().map_or(true, may_have_computed_columns);
+        let definition = row.get_ref(3)?.as_bytes_or_null()?;
+        let Ok(definition) = std::str::from_utf8(definition.unwrap_or_default()) else {
+            return Ok(Some(format!("the definition of {name} is damaged: it is no text")));
+        };
+        may_compute |= definition.is_empty() || may_have_computed_columns(definition);
     }
     if !may_compute {
         return Ok(None);

@@ -144,7 +144,7 @@ fn messages_that_nobody_received_stay_to_the_end() {
     let pile = &found.ranks[0];
     assert_eq!((pile.low, pile.never_received), (volume(1200, 120_000), 1200));
     assert_eq!((pile.until_ns.0, found.unknown), (50 * MS, 0));
-    trace.ranks[1].info.as_mut().expect("made up").lost_records = 1;
+    trace.ranks[1].info_mut().lost_records = 1;
     let found = find(&trace);
     assert_eq!((found.ranks.len(), found.all.messages, found.unknown), (0, 0, 1200));
 }

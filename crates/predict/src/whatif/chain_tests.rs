@@ -139,7 +139,7 @@ fn what_the_record_leaves_open_is_not_accused() {
     let all_whole = round(2, 42).finish();
     assert!(may_keep(&all_whole) && relies(all_whole).is_some());
     let mut trace = round(2, 42).finish();
-    trace.ranks[1].info.as_mut().unwrap().ended = Ended::Killed;
+    trace.ranks[1].info_mut().ended = Ended::Killed;
     assert!(relies(trace).is_none());
     // a root of a broadcast need not wait for anybody
     let mut run = MadeUp::new(2);

@@ -189,6 +189,9 @@ pub fn places_text(places: &[u32]) -> String {
     ranges.into_iter().map(text).collect::<Vec<String>>().join(",")
 }
 
+/// Ranks of no run.
+const MOST_PLACES: u32 = 1 << 24;
+
 /// The other way around.
 ///
 /// # Errors
@@ -200,6 +203,9 @@ pub fn places_of(text: &str) -> Result<Vec<u32>> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (u32, u32) =
             (first.parse().with_context(bad)?, last.parse().with_context(bad)?);
+        if last < first || last - first > MOST_PLACES {
+            bail!(bad());
+        }
         places.extend(first..=last);
     }
     Ok(places)
@@ -237,6 +243,6 @@ mod tests {
         let places = [0, 1, 2, 5, 7, 8];
         assert_eq!(places_text(&places), "0-2,5,7-8");
         assert_eq!(places_of("0-2,5,7-8").unwrap(), places);
-        assert!(places_of("0-x").is_err());
+        assert!(["0-x", "5-3", "0-4294967295"].iter().all(|bad| places_of(bad).is_err()));
     }
 }

@@ -90,6 +90,6 @@ fn what_is_not_all_on_record_is_not_judged() {
     let uneven = |_, rank, _| if rank == 2 { 2 } else { 1 };
     let (mut trace, known) = found(uneven);
     assert!(!known.works.is_empty());
-    trace.ranks[1].info.as_mut().unwrap().lost_records = 1;
+    trace.ranks[1].info_mut().lost_records = 1;
     assert!(UnevenWorks::find(&trace, &Program::new(&trace), &[]).waits.is_empty());
 }

@@ -3,13 +3,15 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::file::{Communicators, FileTrace};
 use super::packed::{self, Packed};
 use super::roster::Roster;
 use super::rows::RankRows;
+use lapscope_data::store::host_name;
 use serde::{Deserialize, Serialize};
 
 /// A folder. It goes away when the process ends that made it; others that are told of it use what they find there.
@@ -35,8 +37,11 @@ impl Cache {
     /// No directory can be made there.
     pub fn new(most_rows: u64, times_read: f64) -> io::Result<Cache> {
         const MOST_TIMES: f64 = 3.0;
-        let own = tempfile::Builder::new().prefix("lapscope-").tempdir()?;
+        let of_host = format!("lapscope-parts-{}-", host_name().replace('/', "_"));
+        let name = format!("{of_host}{}-", std::process::id());
+        let own = tempfile::Builder::new().prefix(&name).tempdir()?;
         let directory = own.path().to_owned();
+        remove_of_killed(&directory, &of_host);
         let (keeps_parts, is_full) = (times_read <= MOST_TIMES, AtomicBool::new(false));
         Ok(Cache { directory, _own: Some(own), most_rows, keeps_parts, is_full })
     }
@@ -87,6 +92,21 @@ impl Cache {
     }
 }
 
+/// Takes away what commands of the same user left beside `own` that were killed on this machine.
+fn remove_of_killed(own: &Path, of_host: &str) {
+    let user = own.metadata().map(|it| it.uid());
+    let (Ok(user), Some(Ok(beside))) = (user, own.parent().map(Path::read_dir)) else { return };
+    for entry in beside.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(of_host).and_then(|rest| rest.split('-').next());
+        let process = process.and_then(|process| process.parse::<u32>().ok());
+        let is_over = process.is_some_and(|it| !Path::new(&format!("/proc/{it}")).exists());
+        if is_over && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == user) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 impl FileTrace {
     /// Keeps its ranks of which rows were wanted.
     pub(super) fn keep(&self, roster: &Roster, cache: &Cache) {
@@ -96,5 +116,22 @@ impl FileTrace {
                 cache.keep(place, &self.communicators, rows);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_command_left_goes_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        // no process has so large a number
+        let names = ["a-4194305-x", "a-1-x", "b-4194305-x", "a-x"];
+        let paths = names.map(|name| place.path().join(format!("lapscope-parts-{name}")));
+        paths.iter().for_each(|path| std::fs::create_dir(path).unwrap());
+        std::fs::write(paths[0].join("rank"), "rows").unwrap();
+        remove_of_killed(&paths[1], "lapscope-parts-a-");
+        assert_eq!(paths.map(|path| path.exists()), [false, true, true, true]);
     }
 }

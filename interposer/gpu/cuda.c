@@ -79,8 +79,12 @@ static uint32_t work_of_copy(unsigned kind)
 /* Returns 0 of what is none of the kinds that were asked for. */
 static int read_record(const struct cupti_record *record, struct lapscope_device_busy *busy)
 {
+    unsigned kind = record->kind; /* others are shorter than these */
+    if (kind != CUPTI_OF_KERNEL && kind != CUPTI_OF_CONCURRENT_KERNEL && kind != CUPTI_OF_MEMCPY && kind != CUPTI_OF_PEER_MEMCPY &&
+        kind != CUPTI_OF_MEMSET)
+        return 0;
     *busy = (struct lapscope_device_busy){.begin_ns = (int64_t)record->start, .end_ns = (int64_t)record->end};
-    switch (record->kind) {
+    switch (kind) {
     case CUPTI_OF_KERNEL:
     case CUPTI_OF_CONCURRENT_KERNEL:
         busy->device = record->kernel_device;
@@ -135,7 +139,6 @@ static size_t dropped(void *context, uint32_t stream)
 static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
     (void)size;
-    __atomic_fetch_add(&taken_back, 1, __ATOMIC_RELAXED);
     struct basket *basket = valid ? calloc(1, sizeof *basket) : NULL;
     struct cupti_record *record = NULL;
     struct lapscope_device_busy busy;
@@ -152,6 +155,7 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     }
     free(basket);
     free(buffer);
+    __atomic_fetch_add(&taken_back, buffer != NULL, __ATOMIC_RELEASE);
 }
 
 /* Returns 0 when it is over; `error`: CUPTI's. Another client's records are not ours to flush. */
@@ -170,9 +174,9 @@ static int is_back(size_t were_out)
 {
     enum { WAITS = 20 };
     const struct timespec pause = {.tv_nsec = 5000000};
-    for (int i = 0; i < WAITS && __atomic_load_n(&taken_back, __ATOMIC_RELAXED) < were_out; i++)
+    for (int i = 0; i < WAITS && __atomic_load_n(&taken_back, __ATOMIC_ACQUIRE) < were_out; i++)
         nanosleep(&pause, NULL);
-    return __atomic_load_n(&taken_back, __ATOMIC_RELAXED) >= were_out;
+    return __atomic_load_n(&taken_back, __ATOMIC_ACQUIRE) >= were_out;
 }
 
 /* Why there may be work that CUPTI, which was asked for all of it, has not reported. It is asked for contexts, too, as of programs that
@@ -187,15 +191,25 @@ static const char *what_is_missing(size_t were_out)
     return is_silent ? "CUPTI has reported nothing, not even a context" : "";
 }
 
+/* Another client's records come to it whole. */
+static uint32_t how_at_end(void)
+{
+    return client_came() ? 0 : CUPTI_FLUSH_FORCED;
+}
+
 static void flush(void)
 {
+    static int failed; /* what it did not report then it does not report later */
     int error = CUPTI_OK;
     size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
-    uint32_t how = client_came() ? 0 : CUPTI_FLUSH_FORCED; /* another's records come to it whole */
-    if (getpid() != owner || !flush_by(how, &error))
+    if (getpid() != owner)
         return;
-    if (error)
-        snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", error);
+    int goes_on = flush_by(how_at_end(), &error);
+    failed = failed ? failed : error;
+    if (!goes_on)
+        snprintf(devices->problem, sizeof devices->problem, "the process was ending before MPI_Finalize");
+    else if (failed)
+        snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", failed);
     else
         snprintf(devices->problem, sizeof devices->problem, "%s", what_is_missing(were_out));
     if (!*devices->problem)
@@ -211,7 +225,7 @@ static void wait_1_ms(void)
 /* Who ends a process may be within CUDA, with a lock that CUPTI waits for: our thread flushes, and is not waited for for ever. */
 static void flush_at_end(void)
 {
-    if (getpid() != owner || !has_thread)
+    if (getpid() != owner || !has_thread || __atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
         return;
     __atomic_store_n(&wants_all, 1, __ATOMIC_RELEASE);
     for (uint64_t until = now_ns() + END_WAITS_NS; now_ns() < until && !__atomic_load_n(&has_all, __ATOMIC_ACQUIRE);)
@@ -238,7 +252,10 @@ static void *flush_now_and_then(void *none)
     do {
         nanosleep(&pause, NULL);
         int all = __atomic_load_n(&wants_all, __ATOMIC_ACQUIRE);
-        goes_on = flush_by(all ? CUPTI_FLUSH_FORCED : 0, &error);
+        size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
+        goes_on = flush_by(all ? how_at_end() : 0, &error);
+        if (all)
+            is_back(were_out);
         __atomic_store_n(&has_all, all, __ATOMIC_RELEASE);
     } while (goes_on);
     return none;

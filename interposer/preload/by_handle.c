@@ -131,9 +131,11 @@ void *lapscope_by_handle(void *handle, const char *name, const void *caller)
     int saved_errno = errno;
     void *entry = NULL;
     void (*asked)(const char *) = __atomic_load_n(&lapscope_devices.asked, __ATOMIC_ACQUIRE);
-    next_dlsym();
-    if (name && asked)
+    dlsym_fn *next = next_dlsym();
+    if (name && asked && !strncmp(name, "cupti", strlen("cupti")) && (handle == RTLD_NEXT || next(handle, name))) {
         asked(name);
+        dlerror();
+    }
     if (name && !strncmp(name, "MPI_", 4))
         lapscope_make_indirect();
     if (name && may_be_fortran(name) && is_ours_alone(handle, name)) { /* what dlerror() says of it stays */

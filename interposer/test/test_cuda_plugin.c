@@ -110,13 +110,36 @@ static int silence_is_a_problem(const char *plugin)
     cupti->dropped = 7;
     problem_after(cupti, 0);
     CHECK_EQUAL(lost, 7);
-    cupti->flush_error = 15;
-    CHECK_TEXT(problem_after(cupti, 1), "CUPTI gave error 15 instead of its last records");
-    cupti->flush_error = 0;
     cupti->keeps_buffer = 1;
     problem_after(cupti, 1);
     CHECK_TEXT(problem_after(cupti, 0), "CUPTI has kept a buffer of records");
     return check_summary();
+}
+
+/* Also behind later flushes that are well: as where a session ends before others, or before MPI_Finalize. */
+static int an_error_is_a_problem_to_the_end(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    cupti->flush_error = 15;
+    CHECK_TEXT(problem_after(cupti, 1), "CUPTI gave error 15 instead of its last records");
+    cupti->flush_error = 0;
+    CHECK_TEXT(problem_after(cupti, 1), "CUPTI gave error 15 instead of its last records");
+    return check_summary();
+}
+
+static void flush_behind_the_end(void)
+{
+    lapscope_devices.flush();
+    CHECK_TEXT(lapscope_devices.problem, "the process was ending before MPI_Finalize");
+    _exit(check_summary());
+}
+
+/* MPI_Finalize in an exit handler that the program registered first. */
+static int a_flush_behind_the_end_is_a_problem(const char *plugin)
+{
+    atexit(flush_behind_the_end); /* before the plugin registers its own, so behind it */
+    start(plugin);
+    return 0;
 }
 
 /* As of an MPI that only looks for GPUs. */
@@ -231,6 +254,8 @@ int main(int argc, char **argv)
     in_a_process(cupti_is_found_beside_a_library, argv[1]);
     in_a_process(a_refusal_has_its_number, argv[1]);
     in_a_process(a_taken_cupti_has_its_reason, argv[1]);
+    in_a_process(an_error_is_a_problem_to_the_end, argv[1]);
+    in_a_process(a_flush_behind_the_end_is_a_problem, argv[1]);
     in_a_process(silence_is_a_problem, argv[1]);
     in_a_process(who_opens_no_gpu_uses_none, argv[1]);
     in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);

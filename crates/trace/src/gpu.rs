@@ -129,6 +129,9 @@ fn by_cupti(problem: &str) -> &'static str {
     if problem.starts_with("CUPTI has ") || problem.starts_with("CUPTI gave ") {
         return "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope";
     }
+    if problem.starts_with("the process was ending") {
+        return "call MPI_Finalize before exit handlers and destructors run";
+    }
     GET_CUPTI
 }
 

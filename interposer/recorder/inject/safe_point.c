@@ -362,9 +362,12 @@ static int publish(const struct list *list)
     if (!map)
         return 0;
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+    int has_accelerator = 0; /* its driver may compute anywhere while it holds a lock that MPI waits for */
+    for (unsigned i = 0; i < list->count; i++)
+        has_accelerator |= is_of_accelerator(&list->objects[i]);
     for (unsigned i = 0; i < list->count; i++) {
         const struct object *object = &list->objects[i];
-        if ((object->mpi_reaches && !is_stateless(object)) || object->base == vdso)
+        if ((object->mpi_reaches && (has_accelerator || !is_stateless(object))) || object->base == vdso)
             continue;
         for (int j = 0; j < object->segments; j++) {
             map->code[map->count].begin = object->code[j].begin;

@@ -121,10 +121,11 @@ static void write_use(struct thread *t)
         write_recorded(t, "option.cuda", "unused");
 }
 
-void facts_write_end(struct thread *t)
+void facts_write_end(struct thread *t, int goes_on)
 {
     write_counted(t);
-    write_use(t);
+    if (!goes_on)
+        write_use(t);
 }
 
 void facts_command(char *text, size_t bytes)

@@ -411,7 +411,7 @@ static void end_finalize(struct span *span, struct thread *t)
     record_call(span, NULL, NULL);
     sends_record(t);
     device_flush();
-    facts_write_end(t);
+    facts_write_end(t, state.open_sessions > 0);
     state.finalized = 1;
     leave(t);
     if (!state.open_sessions)

@@ -76,7 +76,7 @@ fn exposed_is_an_upper_bound() {
 type Reason = (&'static str, &'static str, [&'static str; 2]);
 
 const REASONS: [Reason; 8] = [
-    ("SELECT 1", "not_named", ["was not set", "by lapscope run."]),
+    ("SELECT 1", "not_named", ["was not set", "by lapscope run; if it was, lapscope doctor says why not."]),
     (
         "INSERT INTO environment VALUES (0, 'CUDA_INJECTION64_PATH', '/opt/nsys/libToolsInjection64.so')",
         "other_tool",

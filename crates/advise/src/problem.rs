@@ -127,7 +127,7 @@ fn accelerator(reason: &NoGpuTime, infos: &[&RankInfo], all: usize) -> Problem {
         infos.iter().filter_map(|info| info.accelerator.as_deref()).collect();
     let is_in_part = match reason {
         NoGpuTime::Lost | NoGpuTime::NoEnd => true,
-        NoGpuTime::Cupti(_) => infos.iter().any(|info| info.has_device_time()),
+        NoGpuTime::Cupti(_) | NoGpuTime::Sums(_) => infos.iter().any(|info| info.has_device_time()),
         _ => false,
     };
     let recorded = match is_in_part {

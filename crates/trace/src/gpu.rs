@@ -109,7 +109,9 @@ impl NoGpuTime {
             NoGpuTime::Sums(Full::MaxMb) => "set a larger LAPSCOPE_MAX_MB",
             NoGpuTime::Sums(Full::Disk | Full::FileSize) => "record where there is more room",
             NoGpuTime::NoPlugin => "install lapscope anew",
-            NoGpuTime::NotNamed => "start the program by lapscope run",
+            NoGpuTime::NotNamed => {
+                "start the program by lapscope run; if it was, lapscope doctor says why not"
+            }
             NoGpuTime::OtherTool(_) => "unset CUDA_INJECTION64_PATH while lapscope records",
             NoGpuTime::NotLoaded => "run lapscope doctor where these ranks ran",
             NoGpuTime::Cupti(problem) => by_cupti(problem),

@@ -68,9 +68,20 @@ impl Name {
         key.ends_with("_ns") || rest.ends_with("_ns") && of_several.contains(&key)
     }
 
-    /// Whether it is more where it is not known when GPUs computed.
+    /// Whether it is more where it is not known when GPUs computed: what they computed meanwhile is taken out of all of these.
     pub(super) fn is_exposed(&self) -> bool {
-        self.pointer.contains("/exposed")
+        const WORDS: [&str; 9] = [
+            "/exposed",
+            "/blocked",
+            "/blocking_ns",
+            "/collective_ns",
+            "/posting_ns",
+            "/overlappable",
+            "/win_",
+            "lost_low",
+            "lost_high",
+        ];
+        WORDS.iter().any(|word| self.pointer.contains(word))
     }
 
     /// Whether it is a fraction, which a limit may have in per cent.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::Mpi;
 use lapscope_tests::pty::Terminal;
+use lapscope_tests::trials::up_to_three;
 use lapscope_tests::{build, child, paths};
 
 /// A busy machine may take long to do what takes an instant.
@@ -191,7 +192,8 @@ fn barks(outcome: &Outcome) -> usize {
 
 #[test]
 fn the_watchdog_speaks_once_for_each_silence_and_harms_nobody() {
-    for mpi in mpis!() {
+    // on a machine that is busy a silence of three seconds may be over before it was looked at
+    let speaks = |mpi: &Mpi| {
         let place = place();
         let outcome = watched(mpi, place.path(), &[], ["2", "3000"]);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "done\n"), "{outcome:?}");
@@ -199,6 +201,9 @@ fn the_watchdog_speaks_once_for_each_silence_and_harms_nobody() {
         let text = &outcome.stderr;
         assert!(text.contains("VERDICT") && text.contains("rank 1"), "{outcome:?}");
         assert!(text.contains("MPI_Recv") && text.contains("silent.c:"), "{outcome:?}");
+    };
+    for mpi in mpis!() {
+        up_to_three(&format!("two silences under {}", mpi.name), || speaks(mpi));
     }
 }
 

@@ -32,6 +32,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { JOB_SPOOL_BYTES = 512 << 10 /* of LAPSCOPE_RECORD=job: its definitions may take a quarter */ };
@@ -39,6 +41,8 @@ enum { JOB_SPOOL_BYTES = 512 << 10 /* of LAPSCOPE_RECORD=job: its definitions ma
 static struct rundir dir;
 static pid_t owner; /* a forked child must leave its parent's spool alone */
 static int all_ended; /* all sessions are over */
+enum { NOBODY = 0, HAS_STOPPED = -1 };
+static pid_t stopper; /* the thread that ends recording at this moment, or one of these */
 
 static void forget_in_child(void)
 {
@@ -334,13 +338,35 @@ static void stop(void *argument)
     held_end(&held);
 }
 
+/* Two threads may end the process at once, and what one has to write would go with the other's end. Not for ever: that one may wait for
+ * what this one holds. */
+static void wait_for_stopper(void)
+{
+    enum { WAITS = 2000 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < WAITS && __atomic_load_n(&stopper, __ATOMIC_ACQUIRE) != HAS_STOPPED; i++)
+        nanosleep(&pause, NULL);
+}
+
+static void stop_once(enum spool_end end)
+{
+    pid_t self = (pid_t)syscall(SYS_gettid), before = NOBODY;
+    if (!__atomic_compare_exchange_n(&stopper, &before, self, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (before != self) /* else a signal has come meanwhile, whose handler ends the process */
+            wait_for_stopper();
+        return;
+    }
+    __atomic_store_n(&recorder_state, RECORDER_OFF, __ATOMIC_RELEASE);
+    own_stack_call(stop, &end);
+    __atomic_store_n(&stopper, HAS_STOPPED, __ATOMIC_RELEASE);
+}
+
 void recorder_stop(enum spool_end end)
 {
     int saved_errno = errno;
-    if (recorder_state == RECORDER_OFF || owner != getpid())
-        return;
-    recorder_state = RECORDER_OFF;
-    own_stack_call(stop, &end);
+    int is_off = __atomic_load_n(&recorder_state, __ATOMIC_ACQUIRE) == RECORDER_OFF;
+    if (owner == getpid() && (!is_off || __atomic_load_n(&stopper, __ATOMIC_RELAXED) != NOBODY))
+        stop_once(end);
     errno = saved_errno;
 }
 

@@ -57,7 +57,7 @@ static void write_counters(struct thread *t)
     }
 }
 
-static void write_counted(struct thread *t)
+void facts_write_counted(struct thread *t)
 {
     int64_t values[SPOOL_MAX_COUNTERS] = {0};
     char key[32], text[32];
@@ -114,18 +114,21 @@ void facts_look(struct thread *t)
 }
 
 /* Of a program that ends otherwise it is not known, as somebody may have initialised it until then. */
-static void write_use(struct thread *t)
+static int is_unused;
+
+void facts_write_use(struct thread *t)
 {
     facts_look(t);
-    if (accelerator_library() && !accelerator_may_be_used())
+    is_unused = accelerator_library() && !accelerator_may_be_used();
+    if (is_unused)
         write_recorded(t, "option.cuda", "unused");
 }
 
-void facts_write_end(struct thread *t, int goes_on)
+void facts_take_use_back(struct thread *t)
 {
-    write_counted(t);
-    if (!goes_on)
-        write_use(t);
+    if (is_unused)
+        write_recorded(t, "option.cuda", "not known");
+    is_unused = 0;
 }
 
 void facts_command(char *text, size_t bytes)

@@ -11,8 +11,12 @@ void facts_write(struct thread *t, const struct job *job);
 /* Now and then: the driver of an accelerator, once it is there, and whether MPI takes buffers in its memory. */
 void facts_look(struct thread *t);
 
-/* At the end: what was counted outside of MPI, on all threads together; looks once more. `goes_on`: a session is open. */
-void facts_write_end(struct thread *t, int goes_on);
+/* At the end: what was counted outside of MPI, on all threads together. */
+void facts_write_counted(struct thread *t);
+
+/* Where MPI has ended: looks once more, and whether CUDA was used. A session may start MPI again, and then that is not known. */
+void facts_write_use(struct thread *t);
+void facts_take_use_back(struct thread *t);
 
 /* The program's command line, as it may be written down. */
 void facts_command(char *text, size_t bytes);

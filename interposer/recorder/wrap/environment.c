@@ -261,8 +261,10 @@ static void session_begun(const struct start *start, MPI_Session session, struct
         start_without_world(start, &place);
     if (recorder_state != RECORDER_OFF)
         recorder_multiple = 1;
-    pthread_mutex_unlock(&state.lock);
     recorder_go_on();
+    if (current_thread)
+        facts_take_use_back(current_thread);
+    pthread_mutex_unlock(&state.lock);
     if (start)
         record_first_call(start, CALL_MPI_Session_init, caller);
 }
@@ -333,15 +335,17 @@ static void session_ends(MPI_Session session)
 }
 
 /* Behind the last one MPI may be started again, so recording ends when the process does. */
-static void session_ended(uint64_t began)
+static void session_ended(struct thread *t, uint64_t began)
 {
     pthread_mutex_lock(&state.lock);
     int last = --state.open_sessions == 0 && (!state.initialized || state.finalized);
-    pthread_mutex_unlock(&state.lock);
     if (last) {
-        device_flush();
         recorder_all_ended(began);
+        facts_write_use(t);
     }
+    pthread_mutex_unlock(&state.lock);
+    if (last)
+        device_flush();
 }
 
 int wrap_C_MPI_Session_finalize(MPI_Session *session)
@@ -356,7 +360,7 @@ int wrap_C_MPI_Session_finalize(MPI_Session *session)
     span_stamp(&span);
     record_call(&span, NULL, NULL);
     if (error == MPI_SUCCESS)
-        session_ended(span.begin);
+        session_ended(t, span.begin);
     leave(t);
     return error;
 }
@@ -377,7 +381,7 @@ static inline ALWAYS_INLINE void fortran_session_finalize(F_MPI_Session_finalize
     span_stamp(&span);
     record_call(&span, NULL, NULL);
     if (*ierror == MPI_SUCCESS)
-        session_ended(span.begin);
+        session_ended(t, span.begin);
     leave(t);
 }
 
@@ -411,7 +415,9 @@ static void end_finalize(struct span *span, struct thread *t)
     record_call(span, NULL, NULL);
     sends_record(t);
     device_flush();
-    facts_write_end(t, state.open_sessions > 0);
+    facts_write_counted(t);
+    if (!state.open_sessions)
+        facts_write_use(t);
     state.finalized = 1;
     leave(t);
     if (!state.open_sessions)

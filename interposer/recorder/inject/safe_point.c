@@ -270,14 +270,14 @@ static struct object *first_with(const struct list *list, const char *name)
     return NULL;
 }
 
-/* Whoever provides any other function that MPI's own objects ask for: a program may have one that is called so, with a lock
- * of its own. Symbols that an object only asks for come first in its table. */
+/* Whoever provides any other function that MPI's own objects ask for, which drivers of GPUs are not: a program may have one that is
+ * called so, with a lock of its own. Symbols that an object only asks for come first in its table. */
 static void reach_definers(const struct list *list)
 {
     for (unsigned i = 1; i < list->count; i++) { /* the first one is the executable */
         const struct object *asker = &list->objects[i];
         const struct table *table = &asker->table;
-        if (!asker->mpi_reaches || !table->gnu_hash || is_everybodys(asker) || is_part_of_libc(asker))
+        if (!asker->mpi_reaches || !table->gnu_hash || is_everybodys(asker) || is_part_of_libc(asker) || is_of_accelerator(asker))
             continue;
         for (uint32_t k = 1; k < table->gnu_hash[1]; k++) {
             const char *name = table->names + table->symbols[k].st_name;

@@ -367,7 +367,7 @@ static int publish(const struct list *list)
         has_accelerator |= is_of_accelerator(&list->objects[i]);
     for (unsigned i = 0; i < list->count; i++) {
         const struct object *object = &list->objects[i];
-        if ((object->mpi_reaches && (has_accelerator || !is_stateless(object))) || object->base == vdso)
+        if ((is_stateless(object) ? has_accelerator : object->mpi_reaches) || object->base == vdso)
             continue;
         for (int j = 0; j < object->segments; j++) {
             map->code[map->count].begin = object->code[j].begin;

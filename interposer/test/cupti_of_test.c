@@ -3,6 +3,7 @@
 
 #include "../gpu/cupti.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,28 @@ int cuptiActivityEnable(int kind)
     return error_of("CUPTI_OF_TEST_REFUSES");
 }
 
+struct back {
+    uint8_t *buffer;
+    size_t size, bytes;
+};
+
+static void *give_back(void *argument)
+{
+    struct back *back = argument;
+    completed(NULL, 0, back->buffer, back->size, back->bytes);
+    free(back);
+    return NULL;
+}
+
+static void give_back_later(struct back back)
+{
+    pthread_t thread;
+    struct back *copy = malloc(sizeof *copy);
+    *copy = back;
+    pthread_create(&thread, NULL, give_back, copy);
+    pthread_detach(thread);
+}
+
 int cuptiActivityFlushAll(uint32_t flag)
 {
     __atomic_fetch_or(&cupti_of_test.was_forced, flag == CUPTI_FLUSH_FORCED, __ATOMIC_SEQ_CST);
@@ -48,7 +71,9 @@ int cuptiActivityFlushAll(uint32_t flag)
     if (count) {
         requested(&buffer, &size, &most);
         memcpy(buffer, cupti_of_test.records, bytes);
-        if (!cupti_of_test.keeps_buffer)
+        if (cupti_of_test.is_slow)
+            give_back_later((struct back){buffer, size, bytes});
+        else if (!cupti_of_test.keeps_buffer)
             completed(NULL, 0, buffer, size, bytes);
     }
     return cupti_of_test.flush_error;
@@ -58,6 +83,8 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
 {
     struct cupti_record *first = (struct cupti_record *)(void *)buffer, *next = *record ? *record + 1 : first;
     *record = next;
+    if (cupti_of_test.is_slow)
+        usleep(10000);
     return next >= first + valid / sizeof *first;
 }
 

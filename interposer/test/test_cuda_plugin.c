@@ -219,6 +219,32 @@ static int what_is_there_at_an_abort(const char *plugin)
     return check_summary();
 }
 
+/* Who has a buffer back on a thread of CUPTI's has its rows, too. */
+static void check_slow_rows(struct cupti_of_test *cupti, void (*flush)(void))
+{
+    cupti->is_slow = 1;
+    for (int i = 0; i < 4; i++)
+        cupti->records[i] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10 + 10 * (uint64_t)i, .end = 15 + 10 * (uint64_t)i};
+    __atomic_store_n(&cupti->record_count, 4, __ATOMIC_SEQ_CST);
+    flush();
+    CHECK_EQUAL(taken_count, 4);
+}
+
+static int the_end_waits_for_slow_rows(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    check_slow_rows(cupti, lapscope_devices.flush);
+    CHECK_TEXT(lapscope_devices.problem, "");
+    return check_summary();
+}
+
+static int an_abort_waits_for_slow_rows(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    check_slow_rows(cupti, lapscope_devices.flush_at_end);
+    return check_summary();
+}
+
 static int an_abort_does_not_wait_for_ever(const char *plugin)
 {
     hang_in_flush(start(plugin));
@@ -262,6 +288,8 @@ int main(int argc, char **argv)
     in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);
     in_a_process(what_is_there_at_an_abort, argv[1]);
+    in_a_process(the_end_waits_for_slow_rows, argv[1]);
+    in_a_process(an_abort_waits_for_slow_rows, argv[1]);
     in_a_process(an_abort_does_not_wait_for_ever, argv[1]);
     in_a_process(exit_does_not_wait_for_ever, argv[1]);
     return check_summary();

@@ -180,7 +180,7 @@ static int is_back(size_t were_out)
 }
 
 /* Why there may be work that CUPTI, which was asked for all of it, has not reported. It is asked for contexts, too, as of programs that
- * only open their GPU; where there never was one, there was no work. */
+ * only open their GPU; where there is none, it is taken that there was no work: of one that is gone CUPTI would have told. */
 static const char *what_is_missing(size_t were_out)
 {
     if (client_came())

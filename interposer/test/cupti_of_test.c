@@ -8,9 +8,39 @@
 #include <string.h>
 #include <unistd.h>
 
-struct cupti_of_test cupti_of_test;
+static void hold(size_t record_count);
+
+struct cupti_of_test cupti_of_test = {.hold = hold};
 static cupti_requested *requested;
 static cupti_completed *completed;
+static struct {
+    uint8_t *buffer;
+    size_t size, bytes;
+    int is_there, is_slow;
+} held;
+
+static void hold(size_t record_count)
+{
+    size_t most = 0;
+    requested(&held.buffer, &held.size, &most);
+    held.bytes = record_count * sizeof(struct cupti_record);
+    memcpy(held.buffer, cupti_of_test.records, held.bytes);
+    held.is_slow = 1;
+    __atomic_store_n(&held.is_there, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *give_held_back(void *none)
+{
+    completed(NULL, 0, held.buffer, held.size, held.bytes);
+    return none;
+}
+
+static void let_go(void)
+{
+    pthread_t thread;
+    if (__atomic_exchange_n(&held.is_there, 0, __ATOMIC_SEQ_CST) && pthread_create(&thread, NULL, give_held_back, NULL) == 0)
+        pthread_detach(thread);
+}
 
 static int error_of(const char *variable)
 {
@@ -36,28 +66,6 @@ int cuptiActivityEnable(int kind)
     return error_of("CUPTI_OF_TEST_REFUSES");
 }
 
-struct back {
-    uint8_t *buffer;
-    size_t size, bytes;
-};
-
-static void *give_back(void *argument)
-{
-    struct back *back = argument;
-    completed(NULL, 0, back->buffer, back->size, back->bytes);
-    free(back);
-    return NULL;
-}
-
-static void give_back_later(struct back back)
-{
-    pthread_t thread;
-    struct back *copy = malloc(sizeof *copy);
-    *copy = back;
-    pthread_create(&thread, NULL, give_back, copy);
-    pthread_detach(thread);
-}
-
 int cuptiActivityFlushAll(uint32_t flag)
 {
     __atomic_fetch_or(&cupti_of_test.was_forced, flag == CUPTI_FLUSH_FORCED, __ATOMIC_SEQ_CST);
@@ -65,15 +73,15 @@ int cuptiActivityFlushAll(uint32_t flag)
         __atomic_store_n(&cupti_of_test.is_in_flush, 1, __ATOMIC_SEQ_CST);
         usleep(1000);
     }
+    if (flag == CUPTI_FLUSH_FORCED)
+        let_go();
     size_t count = __atomic_exchange_n(&cupti_of_test.record_count, 0, __ATOMIC_SEQ_CST);
     uint8_t *buffer = NULL;
     size_t size = 0, most = 0, bytes = count * sizeof(struct cupti_record);
     if (count) {
         requested(&buffer, &size, &most);
         memcpy(buffer, cupti_of_test.records, bytes);
-        if (cupti_of_test.is_slow)
-            give_back_later((struct back){buffer, size, bytes});
-        else if (!cupti_of_test.keeps_buffer)
+        if (!cupti_of_test.keeps_buffer)
             completed(NULL, 0, buffer, size, bytes);
     }
     return cupti_of_test.flush_error;
@@ -83,7 +91,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
 {
     struct cupti_record *first = (struct cupti_record *)(void *)buffer, *next = *record ? *record + 1 : first;
     *record = next;
-    if (cupti_of_test.is_slow)
+    if (held.is_slow)
         usleep(10000);
     return next >= first + valid / sizeof *first;
 }

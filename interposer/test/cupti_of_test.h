@@ -9,7 +9,7 @@ struct cupti_of_test {
     unsigned enabled;                /* a bit for each kind */
     int hangs, is_in_flush;          /* as CUPTI where CUDA is held by who waits for us */
     int flush_error, keeps_buffer, was_forced;
-    int is_slow;                     /* gives back on a thread of its own, and takes its time */
+    void (*hold)(size_t record_count); /* takes a buffer for so many, which a forced flush gives back on a thread of CUPTI's, slowly */
     size_t dropped;                  /* without a buffer */
     size_t record_count;             /* of which the next flush gives back */
     struct cupti_record records[8];

@@ -222,10 +222,9 @@ static int what_is_there_at_an_abort(const char *plugin)
 /* Who has a buffer back on a thread of CUPTI's has its rows, too. */
 static void check_slow_rows(struct cupti_of_test *cupti, void (*flush)(void))
 {
-    cupti->is_slow = 1;
     for (int i = 0; i < 4; i++)
         cupti->records[i] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10 + 10 * (uint64_t)i, .end = 15 + 10 * (uint64_t)i};
-    __atomic_store_n(&cupti->record_count, 4, __ATOMIC_SEQ_CST);
+    cupti->hold(4);
     flush();
     CHECK_EQUAL(taken_count, 4);
 }

@@ -92,7 +92,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
     struct cupti_record *first = (struct cupti_record *)(void *)buffer, *next = *record ? *record + 1 : first;
     *record = next;
     if (held.is_slow)
-        usleep(10000);
+        usleep(3000);
     return next >= first + valid / sizeof *first;
 }
 

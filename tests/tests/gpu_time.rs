@@ -170,7 +170,7 @@ fn what_a_killed_rank_computed_is_on_record() {
 #[test]
 fn the_last_kernel_is_on_record_however_mpi_ends() {
     let Some(mpi) = mpi::named("mpich") else { return };
-    for (how, code) in [("session", 0), ("abort", 7)] {
+    for (how, code) in [("session", 0), ("abort", 7), ("aborts", 7)] {
         let place = place();
         let driver = driver(mpi, "libcupti.so.12", place.path());
         let ended = Job::new(mpi, 1, build::app(mpi, "gpu_ends"), Form::Outer, place.path())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lapscope_tests::answer::{ask, rows, text};
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
-use lapscope_tests::mpi::Mpi;
+use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::{build, paths};
 use serde_json::Value;
 
@@ -167,20 +167,32 @@ fn programs_without_a_gpu_open_no_driver() {
     }
 }
 
+/// Two ranks beside a driver that nobody initialises.
+fn run_with_idle_driver(mpi: &Mpi, app: &str, settings: SetVariables<'_>, place: &Path) {
+    let both =
+        [paths::preload_library(), driver(mpi, CUDA, place)].map(|it| it.display().to_string());
+    let job = Job::new(mpi, 2, build::app(mpi, app), Form::Preload, place);
+    let job = job.env("LD_PRELOAD", both.join(":")).env("GPU_DRIVER_IS_IDLE", "1");
+    let outcome = settings.iter().fold(job, |job, (name, value)| job.env(name, *value)).run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let sql = "SELECT count(*) FROM option WHERE name = 'accelerator' OR name = 'cuda' AND value = 'unused'";
+    assert_eq!(value(&place.join("run"), sql), "4");
+}
+
+/// Behind the last session, too, there is an end at which it is asked for.
+#[test]
+fn a_driver_that_nobody_uses_in_sessions_is_no_gpu() {
+    let Some(mpi) = mpi::named("mpich") else { return };
+    run_with_idle_driver(mpi, "sessions", &[], place().path());
+}
+
 /// An MPI or a library that is built for GPUs brings the driver, and nobody initialises it.
 #[test]
 fn a_driver_that_nobody_uses_is_no_gpu() {
     for mpi in mpis!(3) {
         let place = place();
-        let driver = driver(mpi, CUDA, place.path());
-        let job = Job::new(mpi, 2, build::app(mpi, "waitall"), Form::Preload, place.path());
-        let both = format!("{}:{}", paths::preload_library().display(), driver.display());
-        let job = job.env("LD_PRELOAD", both).env("GPU_DRIVER_IS_IDLE", "1");
-        let outcome = job.env("LAPSCOPE_INJECT", "timer").run();
-        assert_eq!(outcome.code, 0, "{outcome:?}");
+        run_with_idle_driver(mpi, "waitall", &[("LAPSCOPE_INJECT", "timer")], place.path());
         let recorded = place.path().join("run");
-        let sql = "SELECT count(*) FROM option WHERE name IN ('accelerator', 'cuda')";
-        assert_eq!(value(&recorded, sql), "4");
         let report = ask("report", &recorded);
         assert_eq!(report["head"]["accelerators"][0]["unused_ranks"], 2);
         assert_eq!(report["summary"]["exposed_is_upper_bound"], false);

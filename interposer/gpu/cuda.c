@@ -27,7 +27,7 @@ enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 1000
 static struct lapscope_devices *devices;
 static struct cupti cupti;
 static size_t handed_out, taken_back; /* buffers */
-static int had_records;
+static int had_records, had_unended; /* of these some without the time when it ended */
 static char found_path[4096];
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static int is_over; /* the process exits, and CUDA may be gone */
@@ -107,7 +107,7 @@ static int read_record(const struct cupti_record *record, struct lapscope_device
 static void put(struct basket *basket, const struct lapscope_device_busy *busy)
 {
     if (busy->begin_ns <= 0 || busy->end_ns < busy->begin_ns) { /* not known, or has not ended */
-        basket->lost++;
+        __atomic_store_n(&had_unended, 1, __ATOMIC_RELAXED);
         return;
     }
     if (busy->end_ns == busy->begin_ns) /* shorter than a tick of the GPU's clock */
@@ -187,6 +187,8 @@ static const char *what_is_missing(size_t were_out)
         return "another tool in the process may have taken CUPTI over";
     if (!is_back(were_out))
         return "CUPTI has kept a buffer of records";
+    if (__atomic_load_n(&had_unended, __ATOMIC_RELAXED))
+        return "some GPU work had not ended, or CUPTI does not know its times";
     int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_be_there();
     return is_silent ? "CUPTI has reported nothing, not even a context" : "";
 }

@@ -92,7 +92,7 @@ static void *entry_for(void *handle, const char *name, const void *caller)
     if (!entry || is_of_other_namespace(handle) || strlen(name) >= sizeof profiled - 1)
         return NULL;
     snprintf(profiled, sizeof profiled, "P%s", name);
-    void *found = next(handle, profiled) ? next(handle, name) : NULL;
+    void *found = next(handle, profiled) ? lapscope_next_dlsym(handle, name) : NULL;
     if (!found || found == entry || is_asked_by_mpi(caller, name))
         return NULL;
     void *in_line = next(RTLD_NEXT, name);
@@ -110,7 +110,7 @@ static int look_for_definition(struct dl_phdr_info *object, size_t size, void *n
 static int is_ours_alone(void *handle, const char *name)
 {
     int symbol = handle == RTLD_DEFAULT ? number_of(name) : -1;
-    return symbol >= 0 && !lapscope_entry((unsigned)symbol, name) && !lapscope_next_dlsym(RTLD_NEXT, name) &&
+    return symbol >= 0 && !lapscope_entry((unsigned)symbol, name) && !next_dlsym()(RTLD_NEXT, name) &&
            !dl_iterate_phdr(look_for_definition, (void *)name);
 }
 

@@ -47,6 +47,14 @@ uint32_t symbol_count(const struct table *table)
     return last < first ? first : last + 1;
 }
 
+/* Sanitizers have a strcmp that may not be called before they are up. */
+static int is_same(const char *one, const char *other)
+{
+    while (*one && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
 ElfW(Sym) *find_symbol(const struct table *table, const char *name, uint32_t hash)
 {
     uint32_t bucket_count = table->gnu_hash[0], first = table->gnu_hash[1], bloom_count = table->gnu_hash[2];
@@ -61,7 +69,7 @@ ElfW(Sym) *find_symbol(const struct table *table, const char *name, uint32_t has
     uint32_t i = buckets[hash % bucket_count];
     for (; i >= first && i != 0; i++) {
         ElfW(Sym) *symbol = &table->symbols[i];
-        if ((chain[i - first] | 1) == (hash | 1) && !strcmp(table->names + symbol->st_name, name))
+        if ((chain[i - first] | 1) == (hash | 1) && is_same(table->names + symbol->st_name, name))
             return symbol->st_shndx != SHN_UNDEF ? symbol : NULL;
         if (chain[i - first] & 1)
             break;

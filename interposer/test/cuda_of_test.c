@@ -7,10 +7,8 @@ struct cuda_of_test cuda_of_test;
 
 int cuDeviceGetCount(int *count)
 {
-    enum { NOT_INITIALIZED = 3 };
-    if (cuda_of_test.is_not_initialized)
-        return NOT_INITIALIZED;
-    return *count = 1, 0;
+    *count = !cuda_of_test.has_no_device;
+    return cuda_of_test.count_error;
 }
 
 int cuDeviceGet(int *device, int ordinal)

@@ -6,7 +6,8 @@
 /* What the stand-in for CUDA's driver has: a symbol of that name, in its library. */
 struct cuda_of_test {
     uintptr_t begin, bytes;
-    int is_managed, is_not_initialized;
+    int is_managed;
+    int has_no_device, count_error; /* what cuDeviceGetCount says, and returns */
     int has_current_context, has_primary_context;
     unsigned asked;
 };

@@ -1,4 +1,5 @@
 /* The memory of a request's data: whether a driver is asked, how seldom, and for how long what it said is believed. */
+#define _GNU_SOURCE
 #include "bring_up.h"
 #include "check.h"
 #include "cuda_of_test.h"
@@ -7,6 +8,7 @@
 #include "../recorder/record/request_memory.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -30,6 +32,20 @@ static void test_without_a_driver(struct thread *t)
     CHECK(!accelerator_holds(host, 1) && !accelerator_may_be_used());
 }
 
+/* An MPI or a library brought it; it has no device; it is the one that programs are linked with. */
+static void test_unused_drivers(void)
+{
+    const int errors[] = {3, 100, 34, 0};
+    driver->has_no_device = 1;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        driver->count_error = errors[i];
+        CHECK(!accelerator_may_be_used());
+    }
+    driver->count_error = 999; /* CUDA_ERROR_UNKNOWN */
+    CHECK(accelerator_may_be_used());
+    driver->has_no_device = driver->count_error = 0;
+}
+
 static void test_a_driver_comes(struct thread *t, const char *path)
 {
     void *library = dlopen(path, RTLD_NOW);
@@ -40,9 +56,7 @@ static void test_a_driver_comes(struct thread *t, const char *path)
     CHECK(t->gives_buffers);
     CHECK_TEXT(accelerator_library(), "libcuda");
     CHECK(accelerator_may_be_used());
-    driver->is_not_initialized = 1; /* an MPI or a library brought it */
-    CHECK(!accelerator_may_be_used());
-    driver->is_not_initialized = 0;
+    test_unused_drivers();
 }
 
 static void test_kinds(struct thread *t)
@@ -117,7 +131,10 @@ static void *called_back_by_cuda(void *unused)
 /* Threads have the name of their program, which may be that. */
 static void *named_after_cuda(void *unused)
 {
-    prctl(PR_SET_NAME, "cuda_jacobi2");
+    static int number;
+    const char *names[] = {"cuda_jacobi2", "cuda7"};
+    program_invocation_short_name = (char *)names[number++];
+    prctl(PR_SET_NAME, program_invocation_short_name);
     struct thread *t = bring_up();
     wait_ms(20); /* what a thread before it was not told is believed as long */
     request_memory_look(t);
@@ -127,8 +144,8 @@ static void *named_after_cuda(void *unused)
 
 static void test_threads_of_the_driver(void)
 {
-    void *(*named[])(void *) = {called_back_by_cuda, named_after_cuda};
-    for (int i = 0; i < 2; i++) {
+    void *(*named[])(void *) = {called_back_by_cuda, named_after_cuda, named_after_cuda};
+    for (int i = 0; i < 3; i++) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, named[i], NULL) == 0 && pthread_join(thread, NULL) == 0);
     }

@@ -301,6 +301,12 @@ fn another_profiler_that_asks_by_handle_stays_in_force() {
     stays_in_force("by_handle_library", "alone", "saw 100 sends");
 }
 
+/// Its dlsym has no version, as libc's has.
+#[test]
+fn another_that_answers_dlsym_stays_in_force() {
+    stays_in_force("dlsym_library", "alone", "the other library answered");
+}
+
 #[test]
 fn an_allocator_stays_in_force() {
     stays_in_force("other_allocator", "allocating", "the allocator was used");

@@ -131,6 +131,9 @@ fn by_cupti(problem: &str) -> &'static str {
     if problem.starts_with("CUPTI has ") || problem.starts_with("CUPTI gave ") {
         return "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope";
     }
+    if problem.starts_with("some GPU work") {
+        return "wait for the GPUs before MPI_Finalize, as by cudaDeviceSynchronize";
+    }
     if problem.starts_with("the process was ending") {
         return "call MPI_Finalize before exit handlers and destructors run";
     }
@@ -217,6 +220,8 @@ mod tests {
         assert!(way_out("another tool in the process has CUPTI").contains("without that tool"));
         assert!(way_out("this user may not use CUPTI (error 35)").contains("administrator"));
         assert!(way_out("CUPTI has kept a buffer of records").contains("other tool"));
+        assert!(way_out("some GPU work had not ended, or CUPTI does not know its times")
+            .contains("cudaDeviceSynchronize"));
         assert!(way_out("no CUPTI was found that goes with the driver").contains("CUDA_HOME"));
     }
 }

@@ -2,11 +2,14 @@
 #include "accelerator.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* CUDA's driver interface: cuda.h. */
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_RANGE_START = 11, CU_RANGE_BYTES = 12, CU_MEMORYTYPE_HOST = 1 };
@@ -23,7 +26,7 @@ struct hip_attributes {
 };
 typedef int pointer_attributes(struct hip_attributes *attributes, const void *address);
 
-enum { INVALID_VALUE = 1, NOT_INITIALIZED = 3 }; /* of both */
+enum { INVALID_VALUE = 1, NOT_INITIALIZED = 3, STUB_LIBRARY = 34, NO_DEVICE = 100 }; /* of both, but for the stub, which is CUDA's */
 
 static struct {
     pthread_mutex_t lock;
@@ -116,10 +119,16 @@ static struct accelerator_memory page_of(enum spool_data_memory kind, const void
     return (struct accelerator_memory){kind, begin, begin + page};
 }
 
+/* Of a driver that nobody has initialised, or could: it has no device, or is the one that programs are linked with where there is none. */
+static int is_unused(int error)
+{
+    return error == NOT_INITIALIZED || error == NO_DEVICE || error == STUB_LIBRARY;
+}
+
 /* Memory of the host that a driver does not know is an invalid value to it; any other error leaves it open. */
 static enum spool_data_memory kind_of_error(int error)
 {
-    return error == INVALID_VALUE || error == NOT_INITIALIZED ? SPOOL_MEMORY_HOST : SPOOL_MEMORY_UNKNOWN;
+    return error == INVALID_VALUE || is_unused(error) ? SPOOL_MEMORY_HOST : SPOOL_MEMORY_UNKNOWN;
 }
 
 static struct accelerator_memory ask_cuda(const void *address)
@@ -137,11 +146,19 @@ static struct accelerator_memory ask_cuda(const void *address)
     return has_range ? (struct accelerator_memory){kind, (uintptr_t)begin, (uintptr_t)begin + bytes} : page_of(kind, address);
 }
 
-/* As CUDA's driver names its threads: "cuda-EvtHandlr", "cuda00001400006". A program may be cuda_jacobi, and its threads are then, too. */
+/* Threads have the name of their program, which may be cuda_jacobi or cuda7, as far as a thread's has room. */
+static int is_of_program(const char *name)
+{
+    enum { MOST = 15 };
+    return getpid() == (pid_t)syscall(SYS_gettid) || strncmp(name, program_invocation_short_name, MOST) == 0;
+}
+
+/* As CUDA's driver names its threads: "cuda-EvtHandlr", "cuda00001400006". */
 static int is_of_cuda(const char *name)
 {
     const char *digits = name + strlen("cuda");
-    return strcmp(name, "cuda-EvtHandlr") == 0 || (begins(name, "cuda") && *digits && digits[strspn(digits, "0123456789")] == '\0');
+    int has_such_name = strcmp(name, "cuda-EvtHandlr") == 0 || (begins(name, "cuda") && *digits && digits[strspn(digits, "0123456789")] == '\0');
+    return has_such_name && !is_of_program(name);
 }
 
 /* On a thread of the driver's own, as where cudaLaunchHostFunc calls the program back, CUDA forbids every call of it. */
@@ -160,10 +177,13 @@ static int may_ask_cuda(void)
 /* It initialises nothing. HIP and Level Zero have no such question. */
 int accelerator_may_be_used(void)
 {
-    int count;
+    int count = 0;
     if (!accelerator_library())
         return 0;
-    return !known.cuda_devices || known.hip || known.is_other || !may_ask_cuda() || known.cuda_devices(&count) != NOT_INITIALIZED;
+    if (!known.cuda_devices || known.hip || known.is_other || !may_ask_cuda())
+        return 1;
+    int error = known.cuda_devices(&count);
+    return error ? !is_unused(error) : count != 0;
 }
 
 static struct accelerator_memory ask_hip(const void *address)

@@ -43,11 +43,10 @@ static int open_perf(struct alarm *alarm)
 }
 
 /* The application may have closed the number, and have a file of its own under it. */
-static void close_perf(const struct alarm *alarm)
+static int is_event(const struct alarm *alarm)
 {
     struct f_owner_ex owner;
-    if (fcntl(alarm->fd, F_GETSIG) == alarm->signal && fcntl(alarm->fd, F_GETOWN_EX, &owner) == 0 && owner.pid == alarm->owner)
-        close(alarm->fd);
+    return fcntl(alarm->fd, F_GETSIG) == alarm->signal && fcntl(alarm->fd, F_GETOWN_EX, &owner) == 0 && owner.pid == alarm->owner;
 }
 
 static int set_perf(struct alarm *alarm, uint64_t ns)
@@ -84,11 +83,14 @@ const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
     return open_cputime(alarm) ? NULL : "no timer of CPU time to be had; LAPSCOPE_INJECT=thread does without one";
 }
 
+/* One that is set must not ring where nobody knows it any more. */
 void alarm_close(struct alarm *alarm)
 {
+    if (alarm->clock == ALARM_CPUTIME || (alarm->clock == ALARM_PERF && is_event(alarm)))
+        alarm_take_back(alarm);
     enum alarm_clock clock = __atomic_exchange_n(&alarm->clock, ALARM_NONE, __ATOMIC_ACQ_REL);
-    if (clock == ALARM_PERF)
-        close_perf(alarm);
+    if (clock == ALARM_PERF && is_event(alarm))
+        close(alarm->fd);
     else if (clock == ALARM_CPUTIME)
         timer_delete(alarm->timer);
     alarm->owner = 0;

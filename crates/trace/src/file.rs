@@ -87,8 +87,9 @@ impl FileTrace {
         for slot in 0..file.ranks.len() {
             file.ranks[slot].is_left_out = !file.is_wanted(slot);
         }
-        if let [rank] = &mut file.ranks[..] {
-            rank.reserve(calls, requests);
+        let ranks = file.ranks.len().max(1) as u64; // that have much the same, mostly
+        for rank in file.ranks.iter_mut().filter(|rank| !rank.is_left_out) {
+            rank.reserve(calls.div_ceil(ranks), requests.div_ceil(ranks));
         }
         for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
             rank.end = info.end.0;

@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use super::load::Run;
 use super::partial::{Partial, Question};
+use lapscope_data::files::give_back_freed_memory;
 use lapscope_data::text::progress::Progress;
 
 /// Asks every part a question, and puts the answers together.
@@ -41,6 +42,7 @@ impl Engine for Local {
             while !stops.load(Ordering::Relaxed) {
                 let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                 let answer = run.answer(question, part);
+                give_back_freed_memory(); // the next part may be read by other threads
                 progress.add(part.len() as u64);
                 stops.fetch_or(matches!(answer, Partial::Unreadable(_)), Ordering::Relaxed);
                 let mut merged = merged.lock().expect("no thread panics with it");

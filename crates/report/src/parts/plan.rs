@@ -8,9 +8,6 @@ use lapscope_trace::survey::Survey;
 /// while they are looked at.
 pub const BYTES_PER_ROW: u64 = 80;
 
-/// As [`BYTES_PER_ROW`] of a part: what parts answered before is in memory, too.
-const BYTES_PER_ROW_OF_A_PART: u64 = 95;
-
 /// Cuts a run into parts of neighbouring ranks, each as large as fits into `bytes` with those that it has to be read with; one
 /// rank at least.
 pub fn plan(survey: &Survey, bytes: u64) -> Vec<Vec<u32>> {
@@ -50,7 +47,7 @@ impl Draft {
 }
 
 fn bytes_of(survey: &Survey, place: u32) -> u64 {
-    survey.facts[place as usize].rows * BYTES_PER_ROW_OF_A_PART
+    survey.facts[place as usize].rows * BYTES_PER_ROW
 }
 
 /// How often ranks are read in all, for the sake of each other, by the rows that there are.

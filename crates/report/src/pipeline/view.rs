@@ -12,7 +12,6 @@ use crate::parts::plan::overhead;
 use crate::parts::{EarlierStages, Engine, Partial, Question, Stage};
 use lapscope_advise::{measures_in_words, thresholds_in_words};
 use lapscope_data::db::DbError;
-use lapscope_data::files::give_back_freed_memory;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
@@ -218,7 +217,6 @@ impl View {
             Some(found) => *found,
             None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
         };
-        give_back_freed_memory(); // from here on parts are mapped
         self.endpoints = endpoints;
         let known = Arc::make_mut(&mut parts.known);
         (known.meetings, known.matching) = (meetings, matching.clone());

@@ -2,8 +2,11 @@
 #ifndef LAPSCOPE_CLIENT_H
 #define LAPSCOPE_CLIENT_H
 
-/* Whether somebody has CUPTI loaded, before we open one. */
-int client_is_there(void);
+/* The CUPTI that somebody has loaded before we open one; NULL: nobody has. */
+const char *client_library(void);
+
+/* Whether somebody is linked with it, who may use it or not, and did not open it to use it. */
+int client_is_linked(void);
 
 /* Ours is open: who comes from now on is another. */
 void client_begin(void);

@@ -277,6 +277,7 @@ static int load(void *library)
            cupti.ActivityGetNextRecord && cupti.ActivityGetNumDroppedRecords && cupti.ActivityFlushAll;
 }
 
+static const char *const is_taken = "another tool in the process has CUPTI";
 static int refusal; /* CUPTI's error, of the last one that was asked: CUptiResult in cupti_result.h */
 
 /* Whether this CUPTI goes with the driver. */
@@ -305,14 +306,22 @@ static void start_thread(void)
         pthread_detach(thread);
 }
 
-static void say_why_not(int is_taken)
+static const char *why_none(int is_loaded)
 {
+    if (!is_loaded || devices->shares)
+        return "no CUPTI was found that goes with the driver";
+    return client_is_linked() ? "the program is linked with CUPTI, and may profile itself" : is_taken;
+}
+
+static void say_why_not(int is_loaded)
+{
+    const char *why = is_taken;
     switch (refusal) {
     case 0:
+        why = why_none(is_loaded);
         break;
     case CUPTI_MAX_LIMIT_REACHED:
     case CUPTI_MULTIPLE_SUBSCRIBERS:
-        is_taken = 1;
         break;
     case CUPTI_INSUFFICIENT_PRIVILEGES:
     case CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
@@ -322,14 +331,20 @@ static void say_why_not(int is_taken)
         snprintf(devices->problem, sizeof devices->problem, "CUPTI gives error %d: it does not go with driver or GPU", refusal);
         return;
     }
-    snprintf(devices->problem, sizeof devices->problem, "%s",
-             is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
+    snprintf(devices->problem, sizeof devices->problem, "%s", why);
+}
+
+/* No other is opened then, which would get nothing beside it. */
+static int use_loaded(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    return library && use(library, path);
 }
 
 static void begin_here(void)
 {
-    int is_taken = client_is_there(); /* as PyTorch for its own profiler: it keeps it */
-    if (!is_taken && find_cupti(use)) {
+    const char *loaded = client_library(); /* as PyTorch for its own profiler, which would be given buffers of ours */
+    if (loaded ? devices->shares && use_loaded(loaded) : find_cupti(use)) {
         client_begin();
         __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();
@@ -337,7 +352,7 @@ static void begin_here(void)
         __atomic_store_n(&devices->flush_at_end, flush_at_end, __ATOMIC_RELEASE);
     } else {
         snprintf(devices->source, sizeof devices->source, "CUPTI");
-        say_why_not(is_taken);
+        say_why_not(loaded != NULL);
     }
     hand_over(&(struct basket){.count = 0}); /* it has begun */
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAPSCOPE_DEVICES_VERSION 2u
+#define LAPSCOPE_DEVICES_VERSION 3u
 #define LAPSCOPE_DEVICES_SYMBOL "lapscope_devices"
 
 enum lapscope_device_work { DEVICE_KERNEL = 0, DEVICE_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_OTHER = 3, DEVICE_WORKS = 4 };
@@ -40,6 +40,8 @@ struct lapscope_devices {
     /* The recorder's: takes intervals over, those of a device and work in the order of their begin; `lost` more could not be had. From
      * any thread. None at all: the plugin has begun. NULL: nothing is recorded. */
     void (*take)(const struct lapscope_device_busy *busy, size_t count, uint64_t lost);
+    /* The recorder's, from before `take` on: whether the plugin begins although the program has loaded what it asks. */
+    int shares;
 };
 
 extern struct lapscope_devices lapscope_devices;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum { ENDS_WITHIN_S = 30 };
+static const char *const taken_over = "another tool in the process may have taken CUPTI over";
 
 __attribute__((visibility("default"))) struct lapscope_devices lapscope_devices = {.version = LAPSCOPE_DEVICES_VERSION};
 static struct lapscope_device_busy taken[8];
@@ -100,6 +101,32 @@ static int a_taken_cupti_has_its_reason(const char *plugin)
     return check_summary();
 }
 
+/* As PyTorch is, whose profiler may be CUPTI's client whenever it likes. */
+static int who_is_linked_with_it_keeps_it(const char *plugin)
+{
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(lapscope_devices.problem, "the program is linked with CUPTI, and may profile itself");
+    CHECK(cupti && !cupti->enabled && !lapscope_devices.flush);
+    return check_summary();
+}
+
+/* The one that the program has is used, and no other is opened. */
+static int who_is_linked_with_it_shares_it(const char *plugin)
+{
+    setenv("CUDA_HOME", "/nowhere", 1);
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    lapscope_devices.shares = 1;
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(lapscope_devices.source, "libcupti.so.12");
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20};
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    CHECK_EQUAL(taken_count, 1);
+    lapscope_devices.asked("cuptiSubscribe");
+    CHECK_TEXT(problem_after(cupti, 0), taken_over);
+    return check_summary();
+}
+
 /* Rather than no kernel at all, the reason is said why none may have been reported. */
 static int silence_is_a_problem(const char *plugin)
 {
@@ -158,8 +185,6 @@ static int who_opens_no_gpu_uses_none(const char *plugin)
     CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
     return check_summary();
 }
-
-static const char *const taken_over = "another tool in the process may have taken CUPTI over";
 
 static int who_asks_for_its_functions_may_take_cupti_over(const char *plugin)
 {
@@ -280,6 +305,8 @@ int main(int argc, char **argv)
     in_a_process(cupti_is_found_beside_a_library, argv[1]);
     in_a_process(a_refusal_has_its_number, argv[1]);
     in_a_process(a_taken_cupti_has_its_reason, argv[1]);
+    in_a_process(who_is_linked_with_it_keeps_it, argv[1]);
+    in_a_process(who_is_linked_with_it_shares_it, argv[1]);
     in_a_process(an_error_is_a_problem_to_the_end, argv[1]);
     in_a_process(a_flush_behind_the_end_is_a_problem, argv[1]);
     in_a_process(silence_is_a_problem, argv[1]);

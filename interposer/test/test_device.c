@@ -7,6 +7,8 @@
 #include "../recorder/record/device.h"
 #include "../recorder/spool/reader.h"
 
+#include <stdlib.h>
+
 static struct lapscope_devices devices = {.version = LAPSCOPE_DEVICES_VERSION};
 static int begun, flushed;
 
@@ -91,7 +93,7 @@ static void test_meeting(void)
     device_meet(&devices);
     CHECK(!devices.take);
     device_start();
-    CHECK(devices.take && !begun); /* the plugin comes later, and sees it */
+    CHECK(devices.take && devices.shares && !begun); /* the plugin comes later, and sees it */
     devices.begin = begin;
     device_start();
     CHECK_EQUAL(begun, 1);
@@ -160,6 +162,7 @@ static void test_end(void)
 
 int main(void)
 {
+    setenv("LAPSCOPE_CUPTI", "share", 1);
     bring_up();
     spool_header()->world = 1; /* else it is none that is read */
     measure_rate();

@@ -2,6 +2,7 @@
 
 #include "../../preload/devices.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../spool/writer.h"
 
 #include <errno.h>
@@ -139,6 +140,7 @@ void device_start(void)
 {
     if (!seam)
         return;
+    seam->shares = config.cupti == CONFIG_CUPTI_SHARE;
     __atomic_store_n(&seam->take, take, __ATOMIC_SEQ_CST);
     void (*begin)(void) = __atomic_load_n(&seam->begin, __ATOMIC_SEQ_CST); /* else it comes later, and sees `take` */
     if (begin)

@@ -158,13 +158,16 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     __atomic_fetch_add(&taken_back, buffer != NULL, __ATOMIC_RELEASE);
 }
 
-/* Returns 0 when it is over; `error`: CUPTI's. Another client's records are not ours to flush. */
+/* Returns 0 when it is over; `error`: CUPTI's. Another client's records are not ours to flush. As long as there are none at all, it is
+ * looked for contexts, of which CUPTI would have told: they may be gone when MPI_Finalize comes. */
 static int flush_by(uint32_t how, int *error)
 {
     pthread_mutex_lock(&flushing);
     int goes_on = !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
     if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE) && !client_has_asked())
         *error = cupti.ActivityFlushAll(how);
+    if (goes_on && !__atomic_load_n(&had_records, __ATOMIC_RELAXED))
+        context_look();
     pthread_mutex_unlock(&flushing);
     return goes_on;
 }
@@ -180,7 +183,7 @@ static int is_back(size_t were_out)
 }
 
 /* Why there may be work that CUPTI, which was asked for all of it, has not reported. It is asked for contexts, too, as of programs that
- * only open their GPU; where there is none, it is taken that there was no work: of one that is gone CUPTI would have told. */
+ * only open their GPU; where none was seen there was no work. */
 static const char *what_is_missing(size_t were_out)
 {
     if (client_came())
@@ -189,7 +192,7 @@ static const char *what_is_missing(size_t were_out)
         return "CUPTI has kept a buffer of records";
     if (__atomic_load_n(&had_unended, __ATOMIC_RELAXED))
         return "some GPU work had not ended, or CUPTI does not know its times";
-    int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_be_there();
+    int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_have_been();
     return is_silent ? "CUPTI has reported nothing, not even a context" : "";
 }
 
@@ -346,6 +349,7 @@ static void begin_here(void)
     const char *loaded = client_library(); /* as PyTorch for its own profiler, which would be given buffers of ours */
     if (loaded ? devices->shares && use_loaded(loaded) : find_cupti(use)) {
         client_begin();
+        context_begin();
         __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);

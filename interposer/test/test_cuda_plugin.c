@@ -170,19 +170,50 @@ static int a_flush_behind_the_end_is_a_problem(const char *plugin)
     return 0;
 }
 
+/* The plugin's thread looks ten times a second. */
+static void wait_for_looks(struct cuda_of_test *driver)
+{
+    unsigned begin = __atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST) < begin + 2)
+        usleep(1000);
+}
+
+/* The one that loads the plugin. */
+static struct cuda_of_test *open_driver(void)
+{
+    void *library = dlopen(DRIVER, RTLD_NOW);
+    CHECK(library != NULL);
+    return dlsym(library, "cuda_of_test");
+}
+
 /* As of an MPI that only looks for GPUs. */
 static int who_opens_no_gpu_uses_none(const char *plugin)
 {
+    struct cuda_of_test *driver = open_driver();
+    driver->count_error = 3; /* it starts */
     struct cupti_of_test *cupti = start(plugin);
-    void *library = dlopen(DRIVER, RTLD_NOW);
-    struct cuda_of_test *driver = library ? dlsym(library, "cuda_of_test") : NULL;
-    CHECK(driver != NULL);
+    wait_for_looks(driver);
+    driver->count_error = 0;
     CHECK_TEXT(problem_after(cupti, 0), "");
-    driver->has_primary_context = 1;
-    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
-    driver->has_primary_context = 0;
     driver->has_current_context = 1;
     CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    return check_summary();
+}
+
+/* As of a program that calls cudaDeviceReset before MPI_Finalize. */
+static int a_context_that_is_gone_was_one(const char *plugin)
+{
+    struct cuda_of_test *driver = open_driver();
+    struct cupti_of_test *cupti = start(plugin);
+    driver->has_primary_context = 1;
+    wait_for_looks(driver);
+    driver->has_primary_context = 0;
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    unsigned looked = __atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST);
+    usleep(300000);
+    CHECK_EQUAL(__atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST), looked); /* CUPTI tells */
     return check_summary();
 }
 
@@ -311,6 +342,7 @@ int main(int argc, char **argv)
     in_a_process(a_flush_behind_the_end_is_a_problem, argv[1]);
     in_a_process(silence_is_a_problem, argv[1]);
     in_a_process(who_opens_no_gpu_uses_none, argv[1]);
+    in_a_process(a_context_that_is_gone_was_one, argv[1]);
     in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
     in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);

@@ -7,6 +7,8 @@
 #include "../preload/devices.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +296,38 @@ static int the_end_waits_for_slow_rows(const char *plugin)
     return check_summary();
 }
 
+/* As of a driver that hangs; what comes when it goes on again makes it good. */
+static int the_end_does_not_wait_for_ever(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
+    hang_in_flush(cupti);
+    CHECK_TEXT(problem_after(cupti, 1), "some GPU work was not handed over by CUPTI within 1 s");
+    __atomic_store_n(&cupti->hangs, 0, __ATOMIC_SEQ_CST);
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    return check_summary();
+}
+
+static int has_no_threads;
+
+/* As the plugin finds it; also where a system lets nobody have more. */
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
+    *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    return has_no_threads ? EAGAIN : create(thread, attributes, begin, argument);
+}
+
+static int without_a_thread_the_end_flushes(const char *plugin)
+{
+    has_no_threads = 1;
+    struct cupti_of_test *cupti = start(plugin);
+    has_no_threads = 0;
+    check_slow_rows(cupti, lapscope_devices.flush);
+    CHECK_TEXT(lapscope_devices.problem, "");
+    return check_summary();
+}
+
 static int an_abort_waits_for_slow_rows(const char *plugin)
 {
     struct cupti_of_test *cupti = start(plugin);
@@ -348,6 +382,8 @@ int main(int argc, char **argv)
     in_a_process(a_forked_child_ends, argv[1]);
     in_a_process(what_is_there_at_an_abort, argv[1]);
     in_a_process(the_end_waits_for_slow_rows, argv[1]);
+    in_a_process(the_end_does_not_wait_for_ever, argv[1]);
+    in_a_process(without_a_thread_the_end_flushes, argv[1]);
     in_a_process(an_abort_waits_for_slow_rows, argv[1]);
     in_a_process(an_abort_does_not_wait_for_ever, argv[1]);
     in_a_process(exit_does_not_wait_for_ever, argv[1]);

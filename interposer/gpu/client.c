@@ -13,7 +13,7 @@ struct clients {
 
 static struct clients at_begin;
 static char library[4096];
-static int was_asked;
+static int was_asked, has_come;
 
 static const char *strings_of(const ElfW(Dyn) *dynamic, ElfW(Addr) base)
 {
@@ -87,5 +87,7 @@ int client_has_asked(void)
 int client_came(void)
 {
     struct clients clients = now();
-    return client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked;
+    if (client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked)
+        __atomic_store_n(&has_come, 1, __ATOMIC_RELAXED);
+    return __atomic_load_n(&has_come, __ATOMIC_RELAXED);
 }

@@ -17,7 +17,7 @@ void client_asked(const char *name);
 /* Whether somebody has asked for those with which a client begins: what CUPTI has is his. */
 int client_has_asked(void);
 
-/* Whether another may have come since, who has asked or is linked with CUPTI. */
+/* Whether another may have come since, who has asked or is linked with CUPTI; also one who is gone when this is asked again. */
 int client_came(void);
 
 #endif

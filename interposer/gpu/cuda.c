@@ -303,11 +303,11 @@ static void flush(void)
         say("%s", what_is_missing());
 }
 
-/* May be within CUDA, or in a handler of an error. */
+/* May be within CUDA, or in a handler of an error. That work has not ended then is known of each rank that ends like this. */
 static void flush_at_end(void)
 {
-    if (getpid() == owner && has_thread)
-        flush_within(END_WAITS_S);
+    if (getpid() == owner && has_thread && flush_within(END_WAITS_S))
+        say_what_is_lost();
 }
 
 /* Waits for what is under way, not for ever either. */

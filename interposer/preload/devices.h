@@ -28,7 +28,7 @@ struct lapscope_devices {
     unsigned version;           /* LAPSCOPE_DEVICES_VERSION */
     /* The plugin's. Called once, when something is recorded; NULL: there is no plugin. Until then it opens nothing. */
     void (*begin)(void);
-    /* What it asks, as "libcupti.so.12", and why it records nothing, empty where it does: written by `begin`; by `flush` why not all. */
+    /* What it asks, as "libcupti.so.12", and why it records nothing, empty where it does: written by `begin`; by both flushes why not all. */
     char source[32], problem[64];
     /* Hands over what is complete by now; not before `begin`. */
     void (*flush)(void);

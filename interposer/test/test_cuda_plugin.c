@@ -235,10 +235,25 @@ static int who_is_linked_with_it_may_take_cupti_over(const char *plugin)
 {
     struct cupti_of_test *cupti = start(plugin);
     CHECK_TEXT(problem_after(cupti, 1), "");
-    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    void *profiler = dlopen(PROFILER, RTLD_NOW);
+    CHECK(profiler != NULL);
     cupti->was_forced = 0;
     CHECK_TEXT(problem_after(cupti, 1), taken_over);
     CHECK(cupti->record_count == 0 && !cupti->was_forced);
+    CHECK(dlclose(profiler) == 0 && !dlopen(PROFILER, RTLD_NOW | RTLD_NOLOAD));
+    CHECK_TEXT(problem_after(cupti, 0), taken_over); /* what it took is gone with it */
+    return check_summary();
+}
+
+static int an_abort_keeps_what_is_lost(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    lapscope_devices.flush_at_end();
+    CHECK_TEXT(lapscope_devices.problem, ""); /* a silent CUPTI is known of no rank that ends like this */
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    lapscope_devices.flush_at_end();
+    CHECK_TEXT(lapscope_devices.problem, taken_over);
+    CHECK(cupti != NULL);
     return check_summary();
 }
 
@@ -379,6 +394,7 @@ int main(int argc, char **argv)
     in_a_process(a_context_that_is_gone_was_one, argv[1]);
     in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
     in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
+    in_a_process(an_abort_keeps_what_is_lost, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);
     in_a_process(what_is_there_at_an_abort, argv[1]);
     in_a_process(the_end_waits_for_slow_rows, argv[1]);

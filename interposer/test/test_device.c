@@ -15,6 +15,12 @@ static int begun, flushed;
 static void flush(void)
 {
     flushed++;
+    strcpy(devices.problem, "at the end of MPI");
+}
+
+static void flush_at_end(void)
+{
+    strcpy(devices.problem, "at an abort");
 }
 
 static void begin(void)
@@ -22,6 +28,7 @@ static void begin(void)
     begun++;
     strcpy(devices.source, "test");
     devices.flush = flush;
+    devices.flush_at_end = flush_at_end;
     devices.take(NULL, 0, 0);
 }
 
@@ -99,8 +106,12 @@ static void test_meeting(void)
     CHECK_EQUAL(begun, 1);
     CHECK_TEXT(found().state.source, "test");
     CHECK_EQUAL(found().state.resolution_ns, 10000);
+    CHECK_TEXT(found().state.problem, "");
     device_flush();
     CHECK_EQUAL(flushed, 1);
+    CHECK_TEXT(found().state.problem, "at the end of MPI");
+    device_flush_at_end();
+    CHECK_TEXT(found().state.problem, "at an abort");
 }
 
 static void test_rows(void)

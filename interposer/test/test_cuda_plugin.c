@@ -23,11 +23,15 @@ static struct lapscope_device_busy taken[8];
 static size_t taken_count;
 static uint64_t lost;
 
+/* From any thread. */
 static void take(const struct lapscope_device_busy *busy, size_t count, uint64_t more_lost)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
     for (size_t i = 0; i < count && taken_count < sizeof taken / sizeof *taken; i++)
         taken[taken_count++] = busy[i];
     lost += more_lost;
+    pthread_mutex_unlock(&lock);
 }
 
 /* As CUDA does where something is recorded already. Returns the stand-in, or NULL where none was opened. */

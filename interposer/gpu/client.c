@@ -3,6 +3,7 @@
 
 #include <link.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Libraries of CUPTI in the process, and objects that are linked with one. */
@@ -11,7 +12,8 @@ struct clients {
 };
 
 static struct clients at_begin;
-static int was_asked;
+static char library[4096];
+static int was_asked, has_come;
 
 static const char *strings_of(const ElfW(Dyn) *dynamic, ElfW(Addr) base)
 {
@@ -34,7 +36,10 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *context)
 {
     (void)size;
     struct clients *clients = context;
-    clients->libraries += strstr(object->dlpi_name, "/libcupti.so") != NULL;
+    int is_cupti = strstr(object->dlpi_name, "/libcupti.so") != NULL;
+    clients->libraries += is_cupti;
+    if (is_cupti && !*library)
+        snprintf(library, sizeof library, "%s", object->dlpi_name);
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         if (segment->p_type == PT_DYNAMIC && is_linked((const ElfW(Dyn) *)(object->dlpi_addr + segment->p_vaddr), object->dlpi_addr))
@@ -50,9 +55,14 @@ static struct clients now(void)
     return clients;
 }
 
-int client_is_there(void)
+const char *client_library(void)
 {
-    return now().libraries > 0;
+    return now().libraries ? library : NULL;
+}
+
+int client_is_linked(void)
+{
+    return now().linked > 0;
 }
 
 void client_begin(void)
@@ -77,5 +87,7 @@ int client_has_asked(void)
 int client_came(void)
 {
     struct clients clients = now();
-    return client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked;
+    if (client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked)
+        __atomic_store_n(&has_come, 1, __ATOMIC_RELAXED);
+    return __atomic_load_n(&has_come, __ATOMIC_RELAXED);
 }

@@ -2,8 +2,11 @@
 #ifndef LAPSCOPE_CLIENT_H
 #define LAPSCOPE_CLIENT_H
 
-/* Whether somebody has CUPTI loaded, before we open one. */
-int client_is_there(void);
+/* The CUPTI that somebody has loaded before we open one; NULL: nobody has. */
+const char *client_library(void);
+
+/* Whether somebody is linked with it, who may use it or not, and did not open it to use it. */
+int client_is_linked(void);
 
 /* Ours is open: who comes from now on is another. */
 void client_begin(void);
@@ -14,7 +17,7 @@ void client_asked(const char *name);
 /* Whether somebody has asked for those with which a client begins: what CUPTI has is his. */
 int client_has_asked(void);
 
-/* Whether another may have come since, who has asked or is linked with CUPTI. */
+/* Whether another may have come since, who has asked or is linked with CUPTI; also one who is gone when this is asked again. */
 int client_came(void);
 
 #endif

@@ -2,7 +2,14 @@
 #ifndef LAPSCOPE_CONTEXT_H
 #define LAPSCOPE_CONTEXT_H
 
-/* Whether there may be one now, but for those that other threads made beside their GPU's own. Makes none. */
-int context_may_be_there(void);
+/* The driver is in the process. Before the others. */
+void context_begin(void);
+
+/* Remembers a context that is there now: the own one of a GPU, which CUDA's runtime uses, or this thread's. One that another thread makes
+ * beside these is not seen. Makes none. */
+void context_look(void);
+
+/* Whether there may be one, now or at any look: also where the driver does not say. */
+int context_may_have_been(void);
 
 #endif

@@ -13,27 +13,37 @@
 #include "merge.h"
 
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 /* A record of a kernel has 200 bytes or so; at 10,000 a second a buffer is full after a tenth of a second. */
-enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, END_WAITS_NS = 1000000000 };
+enum { BUFFER_BYTES = 256 << 10, ALIGNMENT = 64, AT_ONCE = 2048, FLUSH_NS = 100000000, END_WAITS_S = 1 };
+#ifndef FLUSH_WAITS_S /* of MPI_Finalize; tests have less patience */
+#define FLUSH_WAITS_S 10
+#endif
 
 static struct lapscope_devices *devices;
 static struct cupti cupti;
 static size_t handed_out, taken_back; /* buffers */
 static int had_records, had_unended; /* of these some without the time when it ended */
+static int failed;   /* CUPTI's first error at a flush of all: what it did not report then it does not report later */
+static int has_kept; /* a buffer, at the last flush of all */
 static char found_path[4096];
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static int is_over; /* the process exits, and CUDA may be gone */
-static int has_thread, wants_all, has_all; /* our thread; whether it is to flush what has not ended, too, and has */
+static int has_thread;
+static uint32_t wanted, made; /* flushes of all, by our thread, what has not ended included */
 static pid_t owner; /* a forked child has neither our thread nor a CUDA, and `flushing` as it was */
 
+/* CUPTI's clock, too. */
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -158,13 +168,34 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     __atomic_fetch_add(&taken_back, buffer != NULL, __ATOMIC_RELEASE);
 }
 
-/* Returns 0 when it is over; `error`: CUPTI's. Another client's records are not ours to flush. */
-static int flush_by(uint32_t how, int *error)
+/* Another client's records come to it whole. */
+static uint32_t how_at_end(void)
+{
+    return client_came() ? 0 : CUPTI_FLUSH_FORCED;
+}
+
+/* Of all that was asked for. */
+static void note_end(int error)
+{
+    if (!error)
+        give(NULL, 0, dropped(NULL, 0));
+    else if (!failed)
+        __atomic_store_n(&failed, error, __ATOMIC_RELAXED);
+}
+
+/* Returns 0 when it is over. Another client's records are not ours to flush. As long as there are none at all, it is looked for contexts,
+ * of which CUPTI would have told: they may be gone when MPI_Finalize comes. */
+static int flush_by(uint32_t how)
 {
     pthread_mutex_lock(&flushing);
     int goes_on = !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
-    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE) && !client_has_asked())
-        *error = cupti.ActivityFlushAll(how);
+    if (goes_on && __atomic_load_n(&devices->take, __ATOMIC_ACQUIRE) && !client_has_asked()) {
+        int error = cupti.ActivityFlushAll(how);
+        if (how == CUPTI_FLUSH_FORCED) /* else it is said when it matters */
+            note_end(error);
+    }
+    if (goes_on && !__atomic_load_n(&had_records, __ATOMIC_RELAXED))
+        context_look();
     pthread_mutex_unlock(&flushing);
     return goes_on;
 }
@@ -179,43 +210,25 @@ static int is_back(size_t were_out)
     return __atomic_load_n(&taken_back, __ATOMIC_ACQUIRE) >= were_out;
 }
 
-/* Why there may be work that CUPTI, which was asked for all of it, has not reported. It is asked for contexts, too, as of programs that
- * only open their GPU; where there is none, it is taken that there was no work: of one that is gone CUPTI would have told. */
-static const char *what_is_missing(size_t were_out)
+static int flush_all(void)
 {
-    if (client_came())
-        return "another tool in the process may have taken CUPTI over";
-    if (!is_back(were_out))
-        return "CUPTI has kept a buffer of records";
-    if (__atomic_load_n(&had_unended, __ATOMIC_RELAXED))
-        return "some GPU work had not ended, or CUPTI does not know its times";
-    int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_be_there();
-    return is_silent ? "CUPTI has reported nothing, not even a context" : "";
-}
-
-/* Another client's records come to it whole. */
-static uint32_t how_at_end(void)
-{
-    return client_came() ? 0 : CUPTI_FLUSH_FORCED;
-}
-
-static void flush(void)
-{
-    static int failed; /* what it did not report then it does not report later */
-    int error = CUPTI_OK;
     size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
-    if (getpid() != owner)
-        return;
-    int goes_on = flush_by(how_at_end(), &error);
-    failed = failed ? failed : error;
-    if (!goes_on)
-        snprintf(devices->problem, sizeof devices->problem, "the process was ending before MPI_Finalize");
-    else if (failed)
-        snprintf(devices->problem, sizeof devices->problem, "CUPTI gave error %d instead of its last records", failed);
-    else
-        snprintf(devices->problem, sizeof devices->problem, "%s", what_is_missing(were_out));
-    if (!*devices->problem)
-        give(NULL, 0, dropped(NULL, 0));
+    int goes_on = flush_by(how_at_end());
+    __atomic_store_n(&has_kept, !is_back(were_out), __ATOMIC_RELAXED);
+    return goes_on;
+}
+
+static void *flush_now_and_then(void *none)
+{
+    const struct timespec pause = {.tv_nsec = FLUSH_NS};
+    int goes_on;
+    do {
+        syscall(SYS_futex, &wanted, FUTEX_WAIT_PRIVATE, made, &pause, NULL, NULL, 0);
+        uint32_t turn = __atomic_load_n(&wanted, __ATOMIC_ACQUIRE);
+        goes_on = turn == made ? flush_by(0) : flush_all();
+        __atomic_store_n(&made, turn, __ATOMIC_RELEASE);
+    } while (goes_on);
+    return none;
 }
 
 static void wait_1_ms(void)
@@ -224,43 +237,90 @@ static void wait_1_ms(void)
     nanosleep(&pause, NULL);
 }
 
-/* Who ends a process may be within CUDA, with a lock that CUPTI waits for: our thread flushes, and is not waited for for ever. */
-static void flush_at_end(void)
+/* Has all flushed, and returns whether it was: CUPTI may wait for a lock of whoever is here, or for a driver that hangs, so our thread
+ * flushes, and is waited for for so long at the most. A process that is stopped meanwhile goes on waiting. */
+static int flush_within(int seconds)
 {
-    if (getpid() != owner || !has_thread || __atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
-        return;
-    __atomic_store_n(&wants_all, 1, __ATOMIC_RELEASE);
-    for (uint64_t until = now_ns() + END_WAITS_NS; now_ns() < until && !__atomic_load_n(&has_all, __ATOMIC_ACQUIRE);)
+    if (!has_thread) {
+        flush_all();
+        return 1;
+    }
+    uint32_t turn = __atomic_add_fetch(&wanted, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &wanted, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, NULL, 0);
+    for (int waits = 1000 * seconds; waits > 0 && !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); waits--) {
+        if ((int32_t)(__atomic_load_n(&made, __ATOMIC_ACQUIRE) - turn) >= 0)
+            return 1;
         wait_1_ms();
+    }
+    return 0;
 }
 
-/* Waits for what is under way, for as long at the most. */
+__attribute__((format(printf, 1, 2))) static void say(const char *problem, ...)
+{
+    va_list values;
+    va_start(values, problem);
+    vsnprintf(devices->problem, sizeof devices->problem, problem, values);
+    va_end(values);
+}
+
+/* What no later flush makes good. Returns 0 where there is nothing. */
+static int say_what_is_lost(void)
+{
+    int error = __atomic_load_n(&failed, __ATOMIC_RELAXED);
+    if (client_came())
+        say("another tool in the process may have taken CUPTI over");
+    else if (error)
+        say("CUPTI gave error %d instead of its last records", error);
+    else
+        return 0;
+    return 1;
+}
+
+/* Why there may be work that CUPTI, which has flushed all, has not reported. It is asked for contexts, too, as of programs that only open
+ * their GPU; where none was seen there was no work. */
+static const char *what_is_missing(void)
+{
+    if (__atomic_load_n(&has_kept, __ATOMIC_RELAXED))
+        return "CUPTI has kept a buffer of records";
+    if (__atomic_load_n(&had_unended, __ATOMIC_RELAXED))
+        return "some GPU work had not ended, or CUPTI does not know its times";
+    int is_silent = !__atomic_load_n(&had_records, __ATOMIC_RELAXED) && context_may_have_been();
+    return is_silent ? "CUPTI has reported nothing, not even a context" : "";
+}
+
+static void flush(void)
+{
+    if (getpid() != owner)
+        return;
+    int is_flushed = flush_within(FLUSH_WAITS_S);
+    if (say_what_is_lost())
+        return;
+    if (__atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
+        say("the process was ending before MPI_Finalize");
+    else if (!is_flushed)
+        say("some GPU work was not handed over by CUPTI within %d s", FLUSH_WAITS_S);
+    else
+        say("%s", what_is_missing());
+}
+
+/* May be within CUDA, or in a handler of an error. That work has not ended then is known of each rank that ends like this. */
+static void flush_at_end(void)
+{
+    if (getpid() == owner && has_thread && flush_within(END_WAITS_S))
+        say_what_is_lost();
+}
+
+/* Waits for what is under way, not for ever either. */
 static void end_flushing(void)
 {
     int is_held = 0;
     if (getpid() != owner)
         return;
     __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
-    for (uint64_t until = now_ns() + END_WAITS_NS; !(is_held = pthread_mutex_trylock(&flushing) == 0) && now_ns() < until;)
+    for (int waits = 1000 * END_WAITS_S; !(is_held = pthread_mutex_trylock(&flushing) == 0) && waits > 0; waits--)
         wait_1_ms();
     if (is_held)
         pthread_mutex_unlock(&flushing);
-}
-
-static void *flush_now_and_then(void *none)
-{
-    const struct timespec pause = {.tv_nsec = FLUSH_NS};
-    int goes_on, error; /* said when it matters, by flush() */
-    do {
-        nanosleep(&pause, NULL);
-        int all = __atomic_load_n(&wants_all, __ATOMIC_ACQUIRE);
-        size_t were_out = __atomic_load_n(&handed_out, __ATOMIC_RELAXED);
-        goes_on = flush_by(all ? how_at_end() : 0, &error);
-        if (all)
-            is_back(were_out);
-        __atomic_store_n(&has_all, all, __ATOMIC_RELEASE);
-    } while (goes_on);
-    return none;
 }
 
 /* --- the start ---------------------------------------------------------------------------------------------------- */
@@ -277,6 +337,7 @@ static int load(void *library)
            cupti.ActivityGetNextRecord && cupti.ActivityGetNumDroppedRecords && cupti.ActivityFlushAll;
 }
 
+static const char *const is_taken = "another tool in the process has CUPTI";
 static int refusal; /* CUPTI's error, of the last one that was asked: CUptiResult in cupti_result.h */
 
 /* Whether this CUPTI goes with the driver. */
@@ -305,39 +366,54 @@ static void start_thread(void)
         pthread_detach(thread);
 }
 
-static void say_why_not(int is_taken)
+static const char *why_none(int is_loaded)
 {
+    if (!is_loaded || devices->shares)
+        return "no CUPTI was found that goes with the driver";
+    return client_is_linked() ? "the program is linked with CUPTI, and may profile itself" : is_taken;
+}
+
+static void say_why_not(int is_loaded)
+{
+    const char *why = is_taken;
     switch (refusal) {
     case 0:
+        why = why_none(is_loaded);
         break;
     case CUPTI_MAX_LIMIT_REACHED:
     case CUPTI_MULTIPLE_SUBSCRIBERS:
-        is_taken = 1;
         break;
     case CUPTI_INSUFFICIENT_PRIVILEGES:
     case CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-        snprintf(devices->problem, sizeof devices->problem, "this user may not use CUPTI (error %d)", refusal);
+        say("this user may not use CUPTI (error %d)", refusal);
         return;
     default:
-        snprintf(devices->problem, sizeof devices->problem, "CUPTI gives error %d: it does not go with driver or GPU", refusal);
+        say("CUPTI gives error %d: it does not go with driver or GPU", refusal);
         return;
     }
-    snprintf(devices->problem, sizeof devices->problem, "%s",
-             is_taken ? "another tool in the process has CUPTI" : "no CUPTI was found that goes with the driver");
+    say("%s", why);
+}
+
+/* No other is opened then, which would get nothing beside it. */
+static int use_loaded(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    return library && use(library, path);
 }
 
 static void begin_here(void)
 {
-    int is_taken = client_is_there(); /* as PyTorch for its own profiler: it keeps it */
-    if (!is_taken && find_cupti(use)) {
+    const char *loaded = client_library(); /* as PyTorch for its own profiler, which would be given buffers of ours */
+    if (loaded ? devices->shares && use_loaded(loaded) : find_cupti(use)) {
         client_begin();
+        context_begin();
         __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();
         __atomic_store_n(&devices->flush, flush, __ATOMIC_RELEASE);
         __atomic_store_n(&devices->flush_at_end, flush_at_end, __ATOMIC_RELEASE);
     } else {
         snprintf(devices->source, sizeof devices->source, "CUPTI");
-        say_why_not(is_taken);
+        say_why_not(loaded != NULL);
     }
     hand_over(&(struct basket){.count = 0}); /* it has begun */
 }

@@ -123,6 +123,37 @@ static int may_be_fortran(const char *name)
 /* What the entry answers NULL for (trampoline.S). */
 #define LAPSCOPE_NOWHERE ((void *)-1)
 
+/* Whether an object, or what it needs, defines that name. */
+static int is_in_reach(const char *object, const char *name)
+{
+    void *handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+    int is_defined = handle && next_dlsym()(handle, name);
+    if (handle)
+        dlclose(handle);
+    return is_defined;
+}
+
+/* Whether whoever asks finds it. RTLD_NEXT goes by who asks, and we can ask from our own place alone: what stands behind that, or what a
+ * library that was opened later has brought, is no less than what is found. */
+static int is_found(void *handle, const char *name, const void *caller)
+{
+    Dl_info asker;
+    if (next_dlsym()(handle, name))
+        return 1;
+    return handle == RTLD_NEXT && dladdr(caller, &asker) && is_in_reach(asker.dli_fname, name);
+}
+
+/* Those who need to know who uses a vendor's library are told (devices.h). */
+static void tell_who_asks(void *handle, const char *name, const void *caller)
+{
+    void (*asked)(const char *) = __atomic_load_n(&lapscope_devices.asked, __ATOMIC_ACQUIRE);
+    if (!asked || strncmp(name, "cupti", strlen("cupti")) != 0)
+        return;
+    if (is_found(handle, name, caller))
+        asked(name);
+    dlerror(); /* of our own questions nothing is left */
+}
+
 /* Called by our dlsym with what it was called with, and by whom. NULL: the next dlsym answers. */
 void *lapscope_by_handle(void *handle, const char *name, const void *caller) __attribute__((visibility("hidden")));
 
@@ -130,12 +161,9 @@ void *lapscope_by_handle(void *handle, const char *name, const void *caller)
 {
     int saved_errno = errno;
     void *entry = NULL;
-    void (*asked)(const char *) = __atomic_load_n(&lapscope_devices.asked, __ATOMIC_ACQUIRE);
-    dlsym_fn *next = next_dlsym();
-    if (name && asked && !strncmp(name, "cupti", strlen("cupti")) && (handle == RTLD_NEXT || next(handle, name))) {
-        asked(name);
-        dlerror();
-    }
+    next_dlsym(); /* what the entry jumps to: runtimes of sanitizers ask before constructors run */
+    if (name)
+        tell_who_asks(handle, name, caller);
     if (name && !strncmp(name, "MPI_", 4))
         lapscope_make_indirect();
     if (name && may_be_fortran(name) && is_ours_alone(handle, name)) { /* what dlerror() says of it stays */

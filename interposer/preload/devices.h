@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAPSCOPE_DEVICES_VERSION 2u
+#define LAPSCOPE_DEVICES_VERSION 3u
 #define LAPSCOPE_DEVICES_SYMBOL "lapscope_devices"
 
 enum lapscope_device_work { DEVICE_KERNEL = 0, DEVICE_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_OTHER = 3, DEVICE_WORKS = 4 };
@@ -28,7 +28,7 @@ struct lapscope_devices {
     unsigned version;           /* LAPSCOPE_DEVICES_VERSION */
     /* The plugin's. Called once, when something is recorded; NULL: there is no plugin. Until then it opens nothing. */
     void (*begin)(void);
-    /* What it asks, as "libcupti.so.12", and why it records nothing, empty where it does: written by `begin`; by `flush` why not all. */
+    /* What it asks, as "libcupti.so.12", and why it records nothing, empty where it does: written by `begin`; by both flushes why not all. */
     char source[32], problem[64];
     /* Hands over what is complete by now; not before `begin`. */
     void (*flush)(void);
@@ -40,6 +40,8 @@ struct lapscope_devices {
     /* The recorder's: takes intervals over, those of a device and work in the order of their begin; `lost` more could not be had. From
      * any thread. None at all: the plugin has begun. NULL: nothing is recorded. */
     void (*take)(const struct lapscope_device_busy *busy, size_t count, uint64_t lost);
+    /* The recorder's, from before `take` on: whether the plugin begins although the program has loaded what it asks. */
+    int shares;
 };
 
 extern struct lapscope_devices lapscope_devices;

@@ -25,6 +25,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
 
 int cuCtxGetCurrent(void **context)
 {
+    __atomic_fetch_add(&cuda_of_test.looked, 1, __ATOMIC_SEQ_CST);
     return *context = cuda_of_test.has_current_context ? &cuda_of_test : NULL, 0;
 }
 

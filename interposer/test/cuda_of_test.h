@@ -9,7 +9,7 @@ struct cuda_of_test {
     int is_managed;
     int has_no_device, count_error; /* what cuDeviceGetCount says, and returns */
     int has_current_context, has_primary_context;
-    unsigned asked;
+    unsigned asked, looked; /* of an address; for contexts */
 };
 
 #endif

@@ -99,7 +99,6 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = cupti_of_test.dropped;
-    cupti_of_test.dropped = 0;
+    *dropped = __atomic_exchange_n(&cupti_of_test.dropped, 0, __ATOMIC_SEQ_CST);
     return 0;
 }

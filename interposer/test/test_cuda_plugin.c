@@ -7,6 +7,8 @@
 #include "../preload/devices.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +16,22 @@
 #include <unistd.h>
 
 enum { ENDS_WITHIN_S = 30 };
+static const char *const taken_over = "another tool in the process may have taken CUPTI over";
 
 __attribute__((visibility("default"))) struct lapscope_devices lapscope_devices = {.version = LAPSCOPE_DEVICES_VERSION};
 static struct lapscope_device_busy taken[8];
 static size_t taken_count;
 static uint64_t lost;
 
+/* From any thread. */
 static void take(const struct lapscope_device_busy *busy, size_t count, uint64_t more_lost)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
     for (size_t i = 0; i < count && taken_count < sizeof taken / sizeof *taken; i++)
         taken[taken_count++] = busy[i];
     lost += more_lost;
+    pthread_mutex_unlock(&lock);
 }
 
 /* As CUDA does where something is recorded already. Returns the stand-in, or NULL where none was opened. */
@@ -100,6 +107,32 @@ static int a_taken_cupti_has_its_reason(const char *plugin)
     return check_summary();
 }
 
+/* As PyTorch is, whose profiler may be CUPTI's client whenever it likes. */
+static int who_is_linked_with_it_keeps_it(const char *plugin)
+{
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(lapscope_devices.problem, "the program is linked with CUPTI, and may profile itself");
+    CHECK(cupti && !cupti->enabled && !lapscope_devices.flush);
+    return check_summary();
+}
+
+/* The one that the program has is used, and no other is opened. */
+static int who_is_linked_with_it_shares_it(const char *plugin)
+{
+    setenv("CUDA_HOME", "/nowhere", 1);
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    lapscope_devices.shares = 1;
+    struct cupti_of_test *cupti = start(plugin);
+    CHECK_TEXT(lapscope_devices.source, "libcupti.so.12");
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONCURRENT_KERNEL, .start = 10, .end = 20};
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    CHECK_EQUAL(taken_count, 1);
+    lapscope_devices.asked("cuptiSubscribe");
+    CHECK_TEXT(problem_after(cupti, 0), taken_over);
+    return check_summary();
+}
+
 /* Rather than no kernel at all, the reason is said why none may have been reported. */
 static int silence_is_a_problem(const char *plugin)
 {
@@ -143,23 +176,52 @@ static int a_flush_behind_the_end_is_a_problem(const char *plugin)
     return 0;
 }
 
+/* The plugin's thread looks ten times a second. */
+static void wait_for_looks(struct cuda_of_test *driver)
+{
+    unsigned begin = __atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST) < begin + 2)
+        usleep(1000);
+}
+
+/* The one that loads the plugin. */
+static struct cuda_of_test *open_driver(void)
+{
+    void *library = dlopen(DRIVER, RTLD_NOW);
+    CHECK(library != NULL);
+    return dlsym(library, "cuda_of_test");
+}
+
 /* As of an MPI that only looks for GPUs. */
 static int who_opens_no_gpu_uses_none(const char *plugin)
 {
+    struct cuda_of_test *driver = open_driver();
+    driver->count_error = 3; /* it starts */
     struct cupti_of_test *cupti = start(plugin);
-    void *library = dlopen(DRIVER, RTLD_NOW);
-    struct cuda_of_test *driver = library ? dlsym(library, "cuda_of_test") : NULL;
-    CHECK(driver != NULL);
+    wait_for_looks(driver);
+    driver->count_error = 0;
     CHECK_TEXT(problem_after(cupti, 0), "");
-    driver->has_primary_context = 1;
-    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
-    driver->has_primary_context = 0;
     driver->has_current_context = 1;
     CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
     return check_summary();
 }
 
-static const char *const taken_over = "another tool in the process may have taken CUPTI over";
+/* As of a program that calls cudaDeviceReset before MPI_Finalize. */
+static int a_context_that_is_gone_was_one(const char *plugin)
+{
+    struct cuda_of_test *driver = open_driver();
+    struct cupti_of_test *cupti = start(plugin);
+    driver->has_primary_context = 1;
+    wait_for_looks(driver);
+    driver->has_primary_context = 0;
+    CHECK_TEXT(problem_after(cupti, 0), "CUPTI has reported nothing, not even a context");
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    unsigned looked = __atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST);
+    usleep(300000);
+    CHECK_EQUAL(__atomic_load_n(&driver->looked, __ATOMIC_SEQ_CST), looked); /* CUPTI tells */
+    return check_summary();
+}
 
 static int who_asks_for_its_functions_may_take_cupti_over(const char *plugin)
 {
@@ -177,10 +239,25 @@ static int who_is_linked_with_it_may_take_cupti_over(const char *plugin)
 {
     struct cupti_of_test *cupti = start(plugin);
     CHECK_TEXT(problem_after(cupti, 1), "");
-    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    void *profiler = dlopen(PROFILER, RTLD_NOW);
+    CHECK(profiler != NULL);
     cupti->was_forced = 0;
     CHECK_TEXT(problem_after(cupti, 1), taken_over);
     CHECK(cupti->record_count == 0 && !cupti->was_forced);
+    CHECK(dlclose(profiler) == 0 && !dlopen(PROFILER, RTLD_NOW | RTLD_NOLOAD));
+    CHECK_TEXT(problem_after(cupti, 0), taken_over); /* what it took is gone with it */
+    return check_summary();
+}
+
+static int an_abort_keeps_what_is_lost(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    lapscope_devices.flush_at_end();
+    CHECK_TEXT(lapscope_devices.problem, ""); /* a silent CUPTI is known of no rank that ends like this */
+    CHECK(dlopen(PROFILER, RTLD_NOW) != NULL);
+    lapscope_devices.flush_at_end();
+    CHECK_TEXT(lapscope_devices.problem, taken_over);
+    CHECK(cupti != NULL);
     return check_summary();
 }
 
@@ -238,6 +315,38 @@ static int the_end_waits_for_slow_rows(const char *plugin)
     return check_summary();
 }
 
+/* As of a driver that hangs; what comes when it goes on again makes it good. */
+static int the_end_does_not_wait_for_ever(const char *plugin)
+{
+    struct cupti_of_test *cupti = start(plugin);
+    cupti->records[0] = (struct cupti_record){.kind = CUPTI_OF_CONTEXT};
+    hang_in_flush(cupti);
+    CHECK_TEXT(problem_after(cupti, 1), "some GPU work was not handed over by CUPTI within 1 s");
+    __atomic_store_n(&cupti->hangs, 0, __ATOMIC_SEQ_CST);
+    CHECK_TEXT(problem_after(cupti, 1), "");
+    return check_summary();
+}
+
+static int has_no_threads;
+
+/* As the plugin finds it; also where a system lets nobody have more. */
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
+    *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    return has_no_threads ? EAGAIN : create(thread, attributes, begin, argument);
+}
+
+static int without_a_thread_the_end_flushes(const char *plugin)
+{
+    has_no_threads = 1;
+    struct cupti_of_test *cupti = start(plugin);
+    has_no_threads = 0;
+    check_slow_rows(cupti, lapscope_devices.flush);
+    CHECK_TEXT(lapscope_devices.problem, "");
+    return check_summary();
+}
+
 static int an_abort_waits_for_slow_rows(const char *plugin)
 {
     struct cupti_of_test *cupti = start(plugin);
@@ -280,15 +389,21 @@ int main(int argc, char **argv)
     in_a_process(cupti_is_found_beside_a_library, argv[1]);
     in_a_process(a_refusal_has_its_number, argv[1]);
     in_a_process(a_taken_cupti_has_its_reason, argv[1]);
+    in_a_process(who_is_linked_with_it_keeps_it, argv[1]);
+    in_a_process(who_is_linked_with_it_shares_it, argv[1]);
     in_a_process(an_error_is_a_problem_to_the_end, argv[1]);
     in_a_process(a_flush_behind_the_end_is_a_problem, argv[1]);
     in_a_process(silence_is_a_problem, argv[1]);
     in_a_process(who_opens_no_gpu_uses_none, argv[1]);
+    in_a_process(a_context_that_is_gone_was_one, argv[1]);
     in_a_process(who_asks_for_its_functions_may_take_cupti_over, argv[1]);
     in_a_process(who_is_linked_with_it_may_take_cupti_over, argv[1]);
+    in_a_process(an_abort_keeps_what_is_lost, argv[1]);
     in_a_process(a_forked_child_ends, argv[1]);
     in_a_process(what_is_there_at_an_abort, argv[1]);
     in_a_process(the_end_waits_for_slow_rows, argv[1]);
+    in_a_process(the_end_does_not_wait_for_ever, argv[1]);
+    in_a_process(without_a_thread_the_end_flushes, argv[1]);
     in_a_process(an_abort_waits_for_slow_rows, argv[1]);
     in_a_process(an_abort_does_not_wait_for_ever, argv[1]);
     in_a_process(exit_does_not_wait_for_ever, argv[1]);

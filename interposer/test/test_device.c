@@ -7,12 +7,20 @@
 #include "../recorder/record/device.h"
 #include "../recorder/spool/reader.h"
 
+#include <stdlib.h>
+
 static struct lapscope_devices devices = {.version = LAPSCOPE_DEVICES_VERSION};
 static int begun, flushed;
 
 static void flush(void)
 {
     flushed++;
+    strcpy(devices.problem, "at the end of MPI");
+}
+
+static void flush_at_end(void)
+{
+    strcpy(devices.problem, "at an abort");
 }
 
 static void begin(void)
@@ -20,6 +28,7 @@ static void begin(void)
     begun++;
     strcpy(devices.source, "test");
     devices.flush = flush;
+    devices.flush_at_end = flush_at_end;
     devices.take(NULL, 0, 0);
 }
 
@@ -91,14 +100,18 @@ static void test_meeting(void)
     device_meet(&devices);
     CHECK(!devices.take);
     device_start();
-    CHECK(devices.take && !begun); /* the plugin comes later, and sees it */
+    CHECK(devices.take && devices.shares && !begun); /* the plugin comes later, and sees it */
     devices.begin = begin;
     device_start();
     CHECK_EQUAL(begun, 1);
     CHECK_TEXT(found().state.source, "test");
     CHECK_EQUAL(found().state.resolution_ns, 10000);
+    CHECK_TEXT(found().state.problem, "");
     device_flush();
     CHECK_EQUAL(flushed, 1);
+    CHECK_TEXT(found().state.problem, "at the end of MPI");
+    device_flush_at_end();
+    CHECK_TEXT(found().state.problem, "at an abort");
 }
 
 static void test_rows(void)
@@ -160,6 +173,7 @@ static void test_end(void)
 
 int main(void)
 {
+    setenv("LAPSCOPE_CUPTI", "share", 1);
     bring_up();
     spool_header()->world = 1; /* else it is none that is read */
     measure_rate();

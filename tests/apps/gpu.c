@@ -1,8 +1,8 @@
 /*
  * gpu: rank 0 sends from memory of a device and from managed memory (gpu_driver.c, by an MPI that may, gpu_mpi.c) and from its own,
- * rank 1 receives into these: by calls that block, by requests, and by persistent ones. Before that both wait within a call of the
- * driver, which holds its lock, while a message is under way. The driver, a file that GPU_DRIVER names, is opened when MPI is up, as
- * CUDA's runtime does it. Prints how many of the messages were right.
+ * rank 1 receives into these: by calls that block, by requests, and by persistent ones. At the end both exchange data without
+ * messages. Before all that both wait within a call of the driver, which holds its lock, while a message is under way. The driver, a
+ * file that GPU_DRIVER names, is opened when MPI is up, as CUDA's runtime does it. Prints how many of the messages were right.
  */
 #include "check.h"
 
@@ -101,6 +101,29 @@ static void persist(double *buffer, int number)
     MPI_Request_free(&request);
 }
 
+/* Requests that are none of a message: of a collective, from the device and from own memory, and one-sided, into managed memory. */
+static void exchange(double *device, double *managed, double *own)
+{
+    static double out[2], in[2 * 2];
+    int ones[2] = {1, 1}, places[2] = {0, 1}, bytes[2] = {0, sizeof *out};
+    MPI_Datatype types[2] = {MPI_DOUBLE, MPI_DOUBLE};
+    MPI_Request requests[3];
+    MPI_Win window;
+    put(device, 7);
+    own[0] = out[0] = out[1] = rank;
+    MPI_Win_create(own, sizeof *own, sizeof *own, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_lock_all(0, window);
+    MPI_Ialltoallv(device, ones, places, MPI_DOUBLE, in, ones, places, MPI_DOUBLE, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ialltoallw(out, ones, bytes, types, in + 2, ones, bytes, types, MPI_COMM_WORLD, &requests[1]);
+    MPI_Rget(managed, 1, MPI_DOUBLE, 1 - rank, 0, 1, MPI_DOUBLE, window, &requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    open_memory(managed, 1);
+    CHECK(in[0] == 7 + rank && in[1] == -1 && in[2] == 0 && in[3] == 1 && managed[0] == 1 - rank);
+    open_memory(managed, 0);
+}
+
 int main(int argc, char **argv)
 {
     static double own[COUNT];
@@ -121,6 +144,7 @@ int main(int argc, char **argv)
         request(buffers[kind], ROUNDS + kind);
     persist(device, ROUNDS + KINDS);
     displace(own, device, ROUNDS + KINDS + STARTS);
+    exchange(device, managed, own);
     if (rank == 1)
         printf("%d of %d right\n", good, MESSAGES);
     MPI_Finalize();

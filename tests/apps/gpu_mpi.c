@@ -62,6 +62,20 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI
     return PMPI_Irecv(buffer, count, type, from, tag, comm, request);
 }
 
+int MPI_Ialltoallv(const void *sends, const int counts[], const int places[], MPI_Datatype type, void *receives, const int receive_counts[],
+                   const int receive_places[], MPI_Datatype receive_type, MPI_Comm comm, MPI_Request *request)
+{
+    open_device(NULL, 1);
+    return PMPI_Ialltoallv(sends, counts, places, type, receives, receive_counts, receive_places, receive_type, comm, request);
+}
+
+int MPI_Rget(void *buffer, int count, MPI_Datatype type, int target, MPI_Aint displacement, int target_count, MPI_Datatype target_type,
+             MPI_Win window, MPI_Request *request)
+{
+    open_device(NULL, 1);
+    return PMPI_Rget(buffer, count, type, target, displacement, target_count, target_type, window, request);
+}
+
 int MPI_Startall(int count, MPI_Request requests[])
 {
     open_device(NULL, 1);

@@ -65,7 +65,7 @@ fn memory_of_a_device_is_not_touched() {
     let all = ("LAPSCOPE_REACH_SHARE", "100");
     let interrupted = ("LAPSCOPE_INJECT", "timer");
     let every = [("LAPSCOPE_INJECT_MIN_BYTES", "1"), ("LAPSCOPE_INJECT_INTERVAL_US", "100")];
-    let known = "device 3, host 3, managed 1";
+    let known = "device 4, host 4, managed 2";
     let beside = ("LAPSCOPE_INJECT", "thread");
     let unused = ("GPU_DRIVER_IS_IDLE", "1");
     let ways: [(&str, SetVariables<'_>, &str); 5] = [
@@ -73,8 +73,8 @@ fn memory_of_a_device_is_not_touched() {
         (CUDA, &[beside, every[0], every[1], unused], known),
         (CUDA, &[copied], known),
         // its driver is not asked for the record alone
-        (HIP, &[watched, all], "unknown 7"),
-        (LEVEL_ZERO, &[copied], "unknown 7"),
+        (HIP, &[watched, all], "unknown 10"),
+        (LEVEL_ZERO, &[copied], "unknown 10"),
     ];
     for (turn, (name, settings, memory)) in ways.into_iter().enumerate() {
         for mpi in mpis!(turn) {

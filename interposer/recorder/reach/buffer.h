@@ -18,11 +18,11 @@ const char *left_out_word(enum left_out reason);
 
 /* As the clauses `sends` and `receives` of calls.def give it. */
 struct given_buffer {
-    const void *address;
+    const void *address;     /* NULL: not known */
     uint64_t count;
     MPI_Datatype type;
     enum left_out not;       /* why it cannot be looked at; LEFT_OUT_NOT: it can */
-    int is_given;            /* 0: the call sends, or receives, nothing on this rank */
+    int is_given;            /* 0: the call sends, or receives, nothing on this rank, or nothing that is watched */
 };
 
 /* Elements of `element_bytes` each (true extent), `stride` apart. Where they have no gaps, one element. */

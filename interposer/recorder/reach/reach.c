@@ -115,21 +115,16 @@ static void keep(struct thread *t, struct spool_live *live, const struct given_b
     end_work(&work);
 }
 
-static const void *address_of(const struct given_buffer *given)
-{
-    return given->is_given && !given->not ? given->address : NULL;
-}
-
 void reach_posted(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
 {
-    request_memory_posted(t, live, address_of(&sends), address_of(&receives));
+    request_memory_posted(t, live, sends.address, receives.address);
     if (t->reach)
         keep(t, live, &sends, &receives, 1);
 }
 
 void reach_made(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
 {
-    request_memory_made(t, live, address_of(&sends), address_of(&receives));
+    request_memory_made(t, live, sends.address, receives.address);
     if (t->reach)
         keep(t, live, &sends, &receives, 0);
 }

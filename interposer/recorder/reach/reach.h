@@ -32,6 +32,8 @@ void reach_called(const struct span *span, struct given_buffer sends, struct giv
 
 #define NO_BUFFER ((struct given_buffer){.is_given = 0})
 #define UNTOLD(reason) ((struct given_buffer){.not = LEFT_OUT_##reason, .is_given = 1})
+#define UNTOLD_AT(reason, data) ((struct given_buffer){.address = BASE(data), .not = LEFT_OUT_##reason, .is_given = 1})
+#define UNWATCHED(data) ((struct given_buffer){.address = BASE(data), .is_given = 0})
 
 static inline struct given_buffer given_buffer(const void *address, uint64_t count, MPI_Datatype type)
 {

@@ -2,6 +2,7 @@
 
 #include "../../preload/devices.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../spool/writer.h"
 
 #include <errno.h>
@@ -139,10 +140,27 @@ void device_start(void)
 {
     if (!seam)
         return;
+    seam->shares = config.cupti == CONFIG_CUPTI_SHARE;
     __atomic_store_n(&seam->take, take, __ATOMIC_SEQ_CST);
     void (*begin)(void) = __atomic_load_n(&seam->begin, __ATOMIC_SEQ_CST); /* else it comes later, and sees `take` */
     if (begin)
         begin();
+}
+
+/* Not for ever: a handler of a signal that ends the process may have interrupted `take`. */
+static int lock_at_end(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int is_held = 0;
+    for (int i = 0; i < 1000 && !(is_held = pthread_mutex_trylock(&lock) == 0); i++)
+        nanosleep(&pause, NULL);
+    return is_held;
+}
+
+static void keep_problem(void)
+{
+    if (state)
+        memcpy(state->problem, seam->problem, sizeof state->problem);
 }
 
 void device_flush(void)
@@ -152,16 +170,20 @@ void device_flush(void)
         return;
     flush();
     pthread_mutex_lock(&lock);
-    if (state)
-        memcpy(state->problem, seam->problem, sizeof state->problem);
+    keep_problem();
     pthread_mutex_unlock(&lock);
 }
 
 void device_flush_at_end(void)
 {
     void (*flush)(void) = seam ? __atomic_load_n(&seam->flush_at_end, __ATOMIC_ACQUIRE) : NULL;
-    if (flush)
-        flush();
+    if (!flush)
+        return;
+    flush();
+    if (lock_at_end()) {
+        keep_problem();
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 void device_forget(void)
@@ -170,13 +192,9 @@ void device_forget(void)
         __atomic_store_n(&seam->take, NULL, __ATOMIC_RELEASE);
 }
 
-/* Not for ever: a handler of a signal that ends the process may have interrupted `take`. */
 void device_stop(void)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
-    int is_held = 0;
-    for (int i = 0; i < 1000 && !(is_held = pthread_mutex_trylock(&lock) == 0); i++)
-        nanosleep(&pause, NULL);
+    int is_held = lock_at_end();
     device_forget();
     if (is_held)
         pthread_mutex_unlock(&lock);

@@ -89,10 +89,21 @@ int fortran_ignores(const void *status)
     return holds(&ignored, status);
 }
 
+static const void *address_of(const void *buffer, int descriptors)
+{
+    return descriptors && buffer ? *(void *const *)buffer : buffer; /* base_addr comes first in CFI_cdesc_t */
+}
+
+const void *fortran_base(const void *buffer, int descriptors)
+{
+    const void *address = address_of(buffer, descriptors);
+    return fortran_is_bottom(address) ? NULL : address;
+}
+
 int fortran_in_place(const void *buffer, int descriptors)
 {
     pthread_once(&found_once, find_constants);
-    const void *address = descriptors && buffer ? *(void *const *)buffer : buffer; /* base_addr comes first in CFI_cdesc_t */
+    const void *address = address_of(buffer, descriptors);
     return (in_place_later && *in_place_later == address) || holds(&in_place, address) ||
            holds(&in_place_described, address);
 }

@@ -9,6 +9,7 @@
 #define ADDRESS(request) NULL /* it comes by value: the application's variable is not known */
 #define IN_PLACE(buffer) ((buffer) == MPI_IN_PLACE)
 #define BUFFER(address, count, type) given_buffer(address, (uint64_t)(count), type)
+#define BASE(buffer) (buffer)
 #define TEXT_HASH(text) text_hash(text, (text) ? strlen(text) : 0)
 
 /* A status to read also where the application wants none: only it tells what a receive got. */

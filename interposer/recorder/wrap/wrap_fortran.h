@@ -10,6 +10,7 @@
 #define ADDRESS(request) request##_f
 #define IN_PLACE(buffer) fortran_in_place(buffer, descriptors)
 #define BUFFER(address, count, type) fortran_buffer(address, descriptors, (uint64_t)(count), type)
+#define BASE(buffer) fortran_base(buffer, descriptors)
 #define TEXT_HASH(text) text_hash(text, text##_length)
 
 /* Whether an address is that of MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE, which are variables in Fortran. */
@@ -17,6 +18,9 @@ int fortran_ignores(const void *status);
 
 /* Whether a choice buffer is MPI_IN_PLACE. `descriptors`: it comes as a TS 29113 descriptor. */
 int fortran_in_place(const void *buffer, int descriptors);
+
+/* Where a choice buffer begins; likewise. NULL for MPI_BOTTOM. */
+const void *fortran_base(const void *buffer, int descriptors);
 
 /* A choice buffer; likewise. */
 struct given_buffer fortran_buffer(const void *buffer, int descriptors, uint64_t count, MPI_Datatype type);

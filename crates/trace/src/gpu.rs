@@ -150,7 +150,7 @@ pub fn exposed_is_upper_bound(rank: &RankInfo) -> bool {
 }
 
 /// What is said of such time.
-pub const UPPER_BOUND: &str = "An upper bound: what GPUs compute meanwhile is not recorded.";
+pub const UPPER_BOUND: &str = "An upper bound: not all that GPUs compute meanwhile is recorded.";
 
 #[cfg(test)]
 mod tests {

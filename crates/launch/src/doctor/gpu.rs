@@ -11,7 +11,7 @@ use crate::run::environment::other_cuda_tool;
 use lapscope_data::model::{DeviceRecorder, Nanos, RankInfo};
 use lapscope_data::text::units::time;
 use lapscope_measure::gpu_known::{kernels_as_recorded, waits_as_recorded, GpuKnown};
-use lapscope_trace::gpu::NoGpuTime;
+use lapscope_trace::gpu::{get_cupti, NoGpuTime};
 
 const TOPIC: &str = "gpu";
 const NAME: &str = "GPU time";
@@ -30,7 +30,7 @@ pub fn look(topic: &'static str, preload: &Path) -> Finding {
         plugin.is_some(),
         other_cuda_tool(),
         cupti.as_deref(),
-        Path::new(DRIVER).exists(),
+        std::fs::read_to_string(DRIVER).ok().as_deref(),
     )
 }
 
@@ -39,7 +39,7 @@ fn finding(
     has_plugin: bool,
     tool: Option<NoGpuTime>,
     cupti: Option<&Path>,
-    has_driver: bool,
+    driver: Option<&str>,
 ) -> Finding {
     let not_recorded =
         |why: NoGpuTime| Finding::note(topic, NAME, why.why(), why.way_out()).follows(FOLLOWS);
@@ -52,11 +52,19 @@ fn finding(
     match cupti {
         Some(cupti) => Finding::ok(topic, NAME, format!("by {}", cupti.display()))
             .follows("`lapscope doctor --gpu -- mpirun -n 2` compares it with known kernels"),
-        None if !has_driver => Finding::ok(topic, NAME, "no NVIDIA driver here, and no CUPTI"),
-        None => not_recorded(NoGpuTime::Cupti(
-            "no CUPTI was found, of which CUDA toolkits have one".into(),
-        )),
+        None => match driver {
+            None => Finding::ok(topic, NAME, "no NVIDIA driver here, and no CUPTI"),
+            Some(driver) => {
+                let says = "no CUPTI was found, of which CUDA toolkits have one";
+                Finding::note(topic, NAME, says, get_cupti(major(driver))).follows(FOLLOWS)
+            }
+        },
     }
+}
+
+/// Of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 …": 535.
+fn major(driver: &str) -> Option<u32> {
+    driver.split_whitespace().find_map(|word| word.split_once('.')?.0.parse().ok())
 }
 
 /// What was recorded of rank 0 in the run of `lapscope doctor --gpu`.
@@ -167,17 +175,23 @@ mod tests {
     #[test]
     fn each_obstacle_has_a_way_out() {
         let cupti = Path::new("/opt/libcupti.so.12");
-        let says = |has_plugin, tool, cupti, has_driver| {
-            let found = finding("lapscope", has_plugin, tool, cupti, has_driver);
+        let says = |has_plugin, tool, cupti, driver| {
+            let found = finding("lapscope", has_plugin, tool, cupti, driver);
             assert_eq!(found.status == Status::Note, found.advice.is_some());
             format!("{} {}", found.says, found.advice.unwrap_or_default())
         };
-        assert_eq!(says(true, None, Some(cupti), true), "by /opt/libcupti.so.12 ");
-        assert!(says(true, None, None, false).starts_with("no NVIDIA driver"));
-        assert!(says(true, None, None, true).contains("CUDA_HOME"));
+        let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\nGCC version: gcc 12.2.0\n";
+        let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (a@b)\n";
+        assert_eq!(says(true, None, Some(cupti), Some(closed)), "by /opt/libcupti.so.12 ");
+        assert!(says(true, None, None, None).starts_with("no NVIDIA driver"));
+        assert!(
+            says(true, None, None, Some(closed)).contains("pip install nvidia-cuda-cupti-cu12,")
+        );
+        assert!(says(true, None, None, Some(open)).contains("pip install nvidia-cuda-cupti,"));
+        assert!(says(true, None, None, Some("of another form")).contains("-cu12 (for"));
         let tool = NoGpuTime::OtherTool("/x/libTool.so".into());
-        assert!(says(true, Some(tool), Some(cupti), true).contains("/x/libTool.so"));
-        assert!(says(false, None, None, true).contains("install"));
+        assert!(says(true, Some(tool), Some(cupti), Some(closed)).contains("/x/libTool.so"));
+        assert!(says(false, None, None, Some(closed)).contains("install"));
     }
 
     #[test]

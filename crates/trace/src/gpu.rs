@@ -125,6 +125,9 @@ fn by_cupti(problem: &str) -> &'static str {
     if problem.starts_with("another tool") {
         return "start the program without that tool";
     }
+    if problem.starts_with("the program is linked with CUPTI") {
+        return "set LAPSCOPE_CUPTI=share where it does not profile itself";
+    }
     if problem.starts_with("this user may not") {
         return "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN";
     }
@@ -236,6 +239,8 @@ mod tests {
     fn what_the_plugin_says_has_its_way_out() {
         let way_out = |problem: &str| NoGpuTime::Cupti(problem.to_owned()).way_out();
         assert!(way_out("another tool in the process has CUPTI").contains("without that tool"));
+        assert!(way_out("the program is linked with CUPTI, and may profile itself")
+            .contains("LAPSCOPE_CUPTI=share"));
         assert!(way_out("this user may not use CUPTI (error 35)").contains("administrator"));
         assert!(way_out("CUPTI has kept a buffer of records").contains("other tool"));
         assert!(way_out("some GPU work had not ended, or CUPTI does not know its times")

@@ -66,7 +66,9 @@ fn exposed_is_an_upper_bound() {
         let offload = "waits for kernels (cuStreamSynchronize), counts as computation";
         assert_eq!(text.matches(offload).count(), 1, "{text}");
     }
-    assert!(said(with.path())[0].contains("Exposed At most "));
+    let text = &said(with.path())[0];
+    assert!(text.contains("Exposed At most "), "{text}");
+    assert!(text.contains("What GPUs compute there is not, or not all, recorded."), "{text}");
     for text in said(plain.path()) {
         assert!(!text.contains("pper bound: ") && !text.contains("cuStream"), "{text}");
     }
@@ -287,6 +289,8 @@ fn runs_with_and_without_time_of_gpus_are_told_apart() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(page(with.path(), &[&paths[1]]).contains("MPI beside a GPU"));
+    let scaled = words(&answer(with.path(), &["report", &paths[0], &paths[1]]));
+    assert!(scaled.contains("(cuStreamSynchronize), counts as computation"), "{scaled}");
 }
 
 /// Both wait from 61 to 250 for transfers that nothing is computed beside. Behind that rank 0 runs kernels for 60 us; rank 1 has

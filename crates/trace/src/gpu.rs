@@ -101,9 +101,9 @@ impl NoGpuTime {
     pub fn way_out(&self) -> &'static str {
         match self {
             NoGpuTime::OtherVendor(driver) if driver == "libamdhip64" => {
-                "start rocprof-sys-run before the program"
+                "record the program with AMD's rocprof-sys-run, whose timeline has kernels beside MPI"
             }
-            NoGpuTime::OtherVendor(_) => "start Intel's unitrace before the program",
+            NoGpuTime::OtherVendor(_) => "record the program with Intel's unitrace, whose timeline has kernels",
             NoGpuTime::Sums(Full::Asked) => "record without LAPSCOPE_RECORD=sums",
             NoGpuTime::Sums(Full::JobRecord) => "record by lapscope run -- <launch line>",
             NoGpuTime::Sums(Full::MaxMb) => "set a larger LAPSCOPE_MAX_MB",

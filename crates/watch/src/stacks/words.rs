@@ -25,12 +25,21 @@ fn innermost(frames: &[FrameName]) -> Option<&FrameName> {
     frames.iter().find(|frame| !is_of(&OTHERS, frame)).or(frames.first())
 }
 
-/// The frames from the caller of a GPU's driver on, where they begin in one: there a rank waits for its GPU, or gives it work.
-fn behind_driver(frames: &[FrameName]) -> Option<&[FrameName]> {
+/// The frames of a GPU's driver and those from its caller on, where they begin in one: there a rank waits for its GPU, or gives it work.
+fn split_at_driver(frames: &[FrameName]) -> Option<(&[FrameName], &[FrameName])> {
     innermost(frames).filter(|frame| is_of(&OF_GPUS, frame))?;
     let within = frames.iter().position(|frame| is_of(&OF_GPUS, frame))?;
     let behind = frames[within..].iter().position(|frame| !is_of(&OF_GPUS, frame));
-    Some(behind.map_or(&[], |behind| &frames[within + behind..]))
+    Some(frames.split_at(behind.map_or(frames.len(), |behind| within + behind)))
+}
+
+/// "in cuStreamSynchronize of a GPU's driver, called at step x.cu:40"
+fn in_driver((driver, caller): (&[FrameName], &[FrameName])) -> String {
+    let called = driver.last().and_then(|frame| frame.function.as_deref());
+    let place = called
+        .map_or("in the driver of a GPU".to_owned(), |it| format!("in {it} of a GPU's driver"));
+    let caller = innermost(caller).map(|it| format!(", called at {}", it.short()));
+    place + &caller.unwrap_or_default()
 }
 
 impl RankStack {
@@ -65,7 +74,7 @@ impl RankStack {
             (Doing::Asleep, None) => {
                 format!("asleep in {}", at.sleeps_in.as_deref().unwrap_or("the kernel"))
             }
-            _ if behind_driver(&at.frames).is_some() => "in the driver of a GPU".to_owned(),
+            _ if split_at_driver(&at.frames).is_some() => "in the driver of a GPU".to_owned(),
             _ => "computes".to_owned(),
         };
         what + moves
@@ -80,19 +89,16 @@ impl ThreadStack {
             .map(FrameName::short)
             .unwrap_or_else(|| "an unknown place".to_owned());
         let outside = if self.within.is_some() { "" } else { "outside of MPI, " };
-        let by_driver = behind_driver(&self.frames).filter(|_| self.call.is_none());
-        let place = match (self.doing, &self.call) {
-            (Doing::Unknown, _) => return "not to be seen".to_owned(),
-            (Doing::Stopped, _) => format!("stopped, at {at}"),
-            (Doing::Polls, Some(call)) if calls::asks(call) => format!("testing by {call} at {at}"),
-            (Doing::Polls, Some(call)) => format!("calling {call} again and again at {at}"),
-            (_, Some(call)) => format!("in {call}, called {}at {at}", self.by_wrapper()),
-            (Doing::Computes | Doing::Asleep, None) if by_driver.is_some() => {
-                let caller = by_driver.and_then(innermost).map(FrameName::short);
-                let caller = caller.map(|at| format!(", called at {at}")).unwrap_or_default();
-                format!("{outside}in the driver of a GPU{caller}")
+        let place = match (self.doing, &self.call, split_at_driver(&self.frames)) {
+            (Doing::Unknown, ..) => return "not to be seen".to_owned(),
+            (Doing::Stopped, ..) => format!("stopped, at {at}"),
+            (Doing::Polls, Some(call), _) if calls::asks(call) => {
+                format!("testing by {call} at {at}")
             }
-            (Doing::Asleep, None) => {
+            (Doing::Polls, Some(call), _) => format!("calling {call} again and again at {at}"),
+            (_, Some(call), _) => format!("in {call}, called {}at {at}", self.by_wrapper()),
+            (_, None, Some(driver)) => format!("{outside}{}", in_driver(driver)),
+            (Doing::Asleep, None, None) => {
                 let within = self.sleeps_in.as_ref().map(|it| format!(" in {it},"));
                 format!("{outside}asleep{} at {at}", within.unwrap_or_default())
             }
@@ -277,24 +283,27 @@ mod tests {
     /// As in cudaStreamSynchronize, which spins, or sleeps.
     #[test]
     fn who_waits_for_a_gpu_does_not_compute() {
-        let of = |module: &str| FrameName { module: Some(module.to_owned()), ..frame("f", 1) };
-        let driver = [
-            "/lib/libc.so.6",
-            "/lib/libcuda.so.1",
-            "/lib/libcuda.so.535.104.05",
-            "/cuda/libcudart.so.12",
+        let of = |module: &str, function: &str| FrameName {
+            module: Some(module.to_owned()),
+            ..frame(function, 1)
+        };
+        let frames = vec![
+            of("/lib/libc.so.6", "sched_yield"),
+            of("/lib/libcuda.so.535.104.05", "f"),
+            of("/cuda/libcudart.so.12", "cudaStreamSynchronize"),
+            frame("step", 40),
         ];
-        let frames: Vec<FrameName> =
-            driver.iter().map(|it| of(it)).chain([frame("step", 40)]).collect();
         let mut rank = rank(0, "a", None, frames);
-        let expected = "outside of MPI, in the driver of a GPU, called at step x.c:40";
+        let expected =
+            "outside of MPI, in cudaStreamSynchronize of a GPU's driver, called at step x.c:40";
         assert_eq!(rank.place(), expected);
         assert!(rank.leaf().starts_with("in the driver of a GPU"), "{}", rank.leaf());
         rank.at.doing = Doing::Asleep;
         assert_eq!(rank.place(), expected);
-        (rank.at.frames, rank.at.depth) = (vec![of("/lib/libcuda.so.1")], 1);
+        let nameless = FrameName { function: None, ..of("/lib/libcuda.so.1", "") };
+        (rank.at.frames, rank.at.depth) = (vec![nameless.clone()], 1);
         assert_eq!(rank.place(), "outside of MPI, in the driver of a GPU");
-        rank.at.frames = vec![frame("host_function", 3), of("/lib/libcuda.so.1")];
+        rank.at.frames = vec![frame("host_function", 3), nameless];
         rank.at.doing = Doing::Computes;
         assert_eq!(rank.place(), "outside of MPI, computing in host_function x.c:3");
     }

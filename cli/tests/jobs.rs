@@ -10,7 +10,7 @@ use crate::fixture::{answer, command, failure, json, lapscope, text};
 use assert_cmd::assert::OutputAssertExt;
 use lapscope_data::jobs::{JobTable, ListedJob};
 use lapscope_fixture::fifo;
-use lapscope_fixture::records::{halo, Injector, NodeRecord, Record};
+use lapscope_fixture::records::{halo, Injector, NodeRecord, Record, Setting};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
@@ -112,13 +112,42 @@ fn jobs_are_listed_filtered_and_sorted() {
     }
     let rows = answer(place.path(), &["jobs", "--by", "mpi", "--format", "csv"]);
     let rows: Vec<&str> = rows.lines().map(|line| line.split(",1").next().unwrap()).collect();
-    assert_eq!(rows, ["name,jobs,users,first_unix_ns,last_unix_ns,run_seconds,exposed_seconds,exposed_share,injected_jobs,gained_seconds", "Open MPI v4.1.4,2", "MPICH Version: 4.0.2"]);
+    assert_eq!(rows, ["name,jobs,users,first_unix_ns,last_unix_ns,run_seconds,exposed_seconds,exposed_share,injected_jobs,gained_seconds,upper_bound_jobs", "Open MPI v4.1.4,2", "MPICH Version: 4.0.2"]);
     let csv = answer(place.path(), &["jobs", "--format", "csv"]);
     assert_eq!(csv.lines().count(), 4);
     assert!(
-        csv.starts_with("user_name,exposed_share,without_finalize,is_running,user,job,batch_job,"),
+        csv.starts_with("user_name,exposed_share,exposed_is_upper_bound,without_finalize,is_running,user,job,batch_job,"),
         "{csv}"
     );
+}
+
+/// Records leave out when GPUs computed.
+#[test]
+fn exposed_time_of_jobs_with_gpus_is_an_upper_bound() {
+    let place = three();
+    let mut made = halo();
+    made.settings.push(Setting { kind: "option", name: "accelerator", value: "libcuda" });
+    put(place.path(), "two", &made);
+    imported(&place);
+    let given = json(place.path(), &["jobs"]);
+    let marked = given["jobs"].as_array().unwrap().iter();
+    let marked = marked.filter(|job| job["exposed_is_upper_bound"] == true);
+    assert_eq!(marked.map(|job| &job["gpu_ranks"]).collect::<Vec<_>>(), [2]);
+    let of = |list: &Value| list["upper_bound_jobs"].as_u64().unwrap();
+    let executables = given["executables"].as_array().unwrap();
+    assert_eq!((of(&given["all"]), executables.iter().map(of).sum::<u64>()), (1, 1));
+    let said = answer(place.path(), &["jobs"]);
+    assert_eq!(said.matches("  ≤ ").count(), 1, "{said}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "Exposed At most 25.1 % of the run time",
+        "; in 1 job (≤) GPUs may",
+        "at most 25.1 % of it exposed",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let by_mpi = answer(place.path(), &["jobs", "--by", "mpi"]);
+    assert_eq!(by_mpi.matches("≤ ").count(), 1, "{by_mpi}");
 }
 
 /// What is said of all, and the cures of each executable: those of jobs with injection are not asked for more of it.

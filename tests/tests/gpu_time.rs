@@ -250,6 +250,8 @@ fn doctor_compares_what_is_recorded_with_what_is_known() {
             assert!(said.contains(says), "{findings:?}");
         };
         in_one_line(&found[..1], 3, "missing", "no CUPTI was found");
+        let named = [found[0], found[1], ("CUDA_INJECTION64_PATH", place.path())];
+        in_one_line(&named, 3, "missing", "CUDA_INJECTION64_PATH names /");
         in_one_line(&[], 0, "note", "no GPU of NVIDIA's");
     }
 }

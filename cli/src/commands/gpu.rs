@@ -45,11 +45,13 @@ fn compare_run(own_run: &OwnRun, used_as: &str) -> Result<Vec<Finding>> {
     };
     let options = ReportOptions { without_advice: true, ..ReportOptions::default() };
     let report = build(&mut open, &[], options)?;
-    let recorder = trace.ranks.iter().find_map(|rank| rank.info().device_recorder.as_ref());
+    let used_it = trace.ranks[0].info(); // the other ranks of that program use no GPU
+    let recorder = used_it.device_recorder.as_ref();
+    let missing = gpu::missing(used_it);
     let of_rank = |(place, rank): (usize, &RankTrace)| {
         GpuUse::of_rank(rank.info(), &rank.devices, trace.own_span(place)).computing
     };
     let computed = Nanos(trace.ranks.iter().enumerate().map(of_rank).sum());
     let waited = report.summary.overlapped_with_gpu_ns.unwrap_or_default();
-    Ok(gpu::compare(&known, GpuRecorded { recorder, computed, waited }))
+    Ok(gpu::compare(&known, GpuRecorded { recorder, missing, computed, waited }))
 }

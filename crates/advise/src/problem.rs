@@ -135,8 +135,8 @@ fn accelerator(reason: &NoGpuTime, infos: &[&RankInfo], all: usize) -> Problem {
         false => "what they compute is not recorded",
     };
     let message = format!(
-        "GPUs may be used by {} ({} in the process), and {recorded}: {}. Exposed time is an upper bound, and so is what advice may gain. \
-         To have it, {}.",
+        "GPUs may be used by {} ({} in the process), and {recorded}: {}. Exposed time is an upper bound, and so is what advice may gain; \
+         achieved overlap is a lower bound. To have it, {}.",
         ranks_in_words(&ranks, all),
         Vec::from_iter(libraries).join(", "),
         reason.why(),

@@ -166,6 +166,11 @@ impl NodeRecord {
         self.record.written_unix_ns.saturating_add(3 * interval_ns + SLACK_NS)
     }
 
+    /// Whether the driver of a GPU came into the rank whose settings these are.
+    pub fn has_gpu_driver(&self) -> bool {
+        self.settings.iter().any(|it| it.kind == "option" && it.name == "accelerator")
+    }
+
     /// Processes that had not ended when the record was written.
     pub fn running(&self) -> i64 {
         let running = self.ranks.iter().filter(|rank| rank.ended == "running");

@@ -316,7 +316,7 @@ fn time_of_gpus(all: &[Accelerator]) -> String {
     match missing {
         0 => "recorded, and not in what is exposed".to_owned(),
         _ => format!(
-            "not recorded of {missing} rank{}, and in what is exposed",
+            "not, or not all, recorded of {missing} rank{}, and in what is exposed",
             plural(missing as u64)
         ),
     }

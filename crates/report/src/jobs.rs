@@ -69,6 +69,8 @@ pub struct JobSums {
     pub injected_jobs: u64,
     /// What tests saved there, where it was measured.
     pub gained_seconds: f64,
+    /// Jobs whose exposed time is an upper bound: GPUs may have computed meanwhile.
+    pub upper_bound_jobs: u64,
     /// Where most time is exposed, of executables that are advised.
     pub exposed_at: Option<String>,
     pub cures: Vec<JobCure>,
@@ -87,6 +89,7 @@ impl JobSums {
             exposed_share: share(group.exposed, group.run),
             injected_jobs: group.injected_jobs,
             gained_seconds: group.gained,
+            upper_bound_jobs: group.upper_bound_jobs,
             exposed_at: None,
             cures: job_cures(group),
         }
@@ -103,6 +106,8 @@ pub struct JobLine {
     /// `None`: this machine knows no such user.
     pub user_name: Option<String>,
     pub exposed_share: f64,
+    /// GPUs may have computed meanwhile, of which nothing is on record.
+    pub exposed_is_upper_bound: bool,
     /// Ranks that ended without MPI_Finalize, as far as is known now.
     pub without_finalize: i64,
     /// Ranks still run, as far as is known now.
@@ -120,6 +125,7 @@ fn lines(jobs: Vec<ListedJob>) -> Vec<JobLine> {
         JobLine {
             user_name: names.entry(job.user).or_insert_with(|| user_name(job.user)).clone(),
             exposed_share: share(job.exposed_seconds, job.run_seconds),
+            exposed_is_upper_bound: job.gpu_ranks > 0,
             without_finalize: job.unfinished_ranks + if is_due { 0 } else { job.running_ranks },
             is_running: is_due && job.is_over == 0,
             job,

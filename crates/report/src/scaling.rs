@@ -15,6 +15,7 @@ use lapscope_data::db::{read_counter_sums, Database};
 use lapscope_data::model::Rank;
 use lapscope_data::symbols::base_name;
 use lapscope_data::JSON_VERSION;
+use lapscope_measure::gpu_efficiency::WAITS_FOR_GPUS;
 use lapscope_measure::scaling::{is_work_per_rank_constant, RunAtScale, ScalingMode, ScalingRow};
 
 /// What PAPI and its component `perf` call them.
@@ -49,6 +50,7 @@ pub struct RunToScale {
     program: String,
     library: String,
     problems: Vec<String>,
+    has_gpus: bool,
     at_scale: RunAtScale,
 }
 
@@ -74,6 +76,7 @@ impl RunToScale {
             program: base_name(&report.head.executable).to_owned(),
             library: report.head.mpi_library.clone(),
             problems: in_short(&report.problems).into_iter().map(Cow::into_owned).collect(),
+            has_gpus: report.head.has_gpus(),
             at_scale: RunAtScale {
                 ranks: ranks as u64,
                 runtime: report.head.longest_run_ns,
@@ -165,6 +168,7 @@ fn notes(runs: &[RunToScale], mode: ScalingMode) -> Vec<String> {
                 .to_owned(),
         );
     }
+    notes.extend(runs.iter().any(|run| run.has_gpus).then(|| WAITS_FOR_GPUS.to_owned()));
     notes.extend(unknown(runs));
     notes
 }

@@ -43,7 +43,7 @@ const FAMILIES: [MetricFamily; 3] = [
     MetricFamily {
         name: "lapscope_jobs_exposed_seconds",
         unit: Some("seconds"),
-        help: "Of it, time in MPI calls that communicate, summed over ranks.",
+        help: "Of it, time in MPI calls that communicate, summed over ranks; an upper bound where GPUs compute meanwhile.",
         value: |sums| sums.exposed,
     },
 ];

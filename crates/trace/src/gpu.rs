@@ -101,9 +101,9 @@ impl NoGpuTime {
     pub fn way_out(&self) -> &'static str {
         match self {
             NoGpuTime::OtherVendor(driver) if driver == "libamdhip64" => {
-                "start rocprof-sys-run before the program"
+                "record the program with AMD's rocprof-sys-run, whose timeline has kernels beside MPI"
             }
-            NoGpuTime::OtherVendor(_) => "start Intel's unitrace before the program",
+            NoGpuTime::OtherVendor(_) => "record the program with Intel's unitrace, whose timeline has kernels",
             NoGpuTime::Sums(Full::Asked) => "record without LAPSCOPE_RECORD=sums",
             NoGpuTime::Sums(Full::JobRecord) => "record by lapscope run -- <launch line>",
             NoGpuTime::Sums(Full::MaxMb) => "set a larger LAPSCOPE_MAX_MB",
@@ -125,6 +125,9 @@ fn by_cupti(problem: &str) -> &'static str {
     if problem.starts_with("another tool") {
         return "start the program without that tool";
     }
+    if problem.starts_with("the program is linked with CUPTI") {
+        return "set LAPSCOPE_CUPTI=share where it does not profile itself";
+    }
     if problem.starts_with("this user may not") {
         return "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN";
     }
@@ -140,8 +143,26 @@ fn by_cupti(problem: &str) -> &'static str {
     GET_CUPTI
 }
 
-/// Where there is none that goes with the driver.
-pub const GET_CUPTI: &str = "load the module of a CUDA toolkit, set CUDA_HOME, or: pip install nvidia-cuda-cupti, with its directory in LD_LIBRARY_PATH";
+/// Where there is none that goes with the driver: interposer/gpu/find.c has which of them are looked for.
+const GET_CUPTI: &str = "load the module of a CUDA 12 or 13 that is no newer than the driver, set CUDA_HOME to it, or have in \
+     LD_LIBRARY_PATH the directory of: pip install nvidia-cuda-cupti-cu12 (for drivers from 525 on), nvidia-cuda-cupti (of CUDA 13, from \
+     580 on)";
+
+/// The same where the first number of the driver's version is known.
+pub fn get_cupti(driver: Option<u32>) -> &'static str {
+    match driver {
+        None => GET_CUPTI,
+        Some(580..) => {
+            "load the module of a CUDA toolkit, set CUDA_HOME, or: pip install nvidia-cuda-cupti, with its directory in LD_LIBRARY_PATH"
+        }
+        Some(525..) => {
+            "load the module of a CUDA 12, set CUDA_HOME to it, or: pip install nvidia-cuda-cupti-cu12, with its directory in LD_LIBRARY_PATH"
+        }
+        Some(_) => {
+            "lapscope uses the CUPTI of CUDA 12 and 13: have a driver from 525 on, or NVIDIA's package cuda-compat, and such a toolkit"
+        }
+    }
+}
 
 /// Whether the rank's GPUs may have computed while it was in MPI, and nobody knows: then its exposed time is no more than what is
 /// called so, and all that rests on it likewise.
@@ -150,7 +171,7 @@ pub fn exposed_is_upper_bound(rank: &RankInfo) -> bool {
 }
 
 /// What is said of such time.
-pub const UPPER_BOUND: &str = "An upper bound: what GPUs compute meanwhile is not recorded.";
+pub const UPPER_BOUND: &str = "An upper bound: not all that GPUs compute meanwhile is recorded.";
 
 #[cfg(test)]
 mod tests {
@@ -218,10 +239,31 @@ mod tests {
     fn what_the_plugin_says_has_its_way_out() {
         let way_out = |problem: &str| NoGpuTime::Cupti(problem.to_owned()).way_out();
         assert!(way_out("another tool in the process has CUPTI").contains("without that tool"));
+        assert!(way_out("the program is linked with CUPTI, and may profile itself")
+            .contains("LAPSCOPE_CUPTI=share"));
         assert!(way_out("this user may not use CUPTI (error 35)").contains("administrator"));
         assert!(way_out("CUPTI has kept a buffer of records").contains("other tool"));
         assert!(way_out("some GPU work had not ended, or CUPTI does not know its times")
             .contains("cudaDeviceSynchronize"));
-        assert!(way_out("no CUPTI was found that goes with the driver").contains("CUDA_HOME"));
+        for problem in [
+            "no CUPTI was found that goes with the driver",
+            "CUPTI gives error 15: it does not go with driver or GPU",
+        ] {
+            let said = way_out(problem);
+            assert!(said.contains("CUDA_HOME") && said.contains("-cu12 (for"), "{said}");
+        }
+    }
+
+    /// Packages without a number are of the newest CUDA, which older drivers do not go with.
+    #[test]
+    fn the_package_goes_with_the_driver() {
+        for (driver, package) in [
+            (580, "nvidia-cuda-cupti,"),
+            (535, "nvidia-cuda-cupti-cu12,"),
+            (470, "driver from 525 on"),
+        ] {
+            let said = get_cupti(Some(driver));
+            assert!(said.contains(package), "{driver}: {said}");
+        }
     }
 }

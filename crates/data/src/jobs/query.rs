@@ -125,6 +125,8 @@ pub struct JobGroup {
     pub injected_jobs: u64,
     /// What tests saved, where that was measured.
     pub gained: f64,
+    /// Jobs whose exposed time is an upper bound, as of GPUs nothing is on record.
+    pub upper_bound_jobs: u64,
 }
 
 impl JobGroup {
@@ -144,6 +146,7 @@ impl JobGroup {
             uneven: row.get(11)?,
             injected_jobs: row.get::<_, f64>(12)? as u64,
             gained: row.get(13)?,
+            upper_bound_jobs: row.get::<_, f64>(14)? as u64,
         })
     }
 }
@@ -157,7 +160,7 @@ const SUMS: &str = "count(*), count(DISTINCT user),
     total(waiting_seconds),
     total(min(blocking_seconds, max(run_seconds - mpi_seconds, 0))),
     total(min(max(ranks * most_computed_seconds - max(run_seconds - mpi_seconds, 0), 0), exposed_seconds)),
-    total(injected_ranks > 0), total(gained_seconds)";
+    total(injected_ranks > 0), total(gained_seconds), total(gpu_ranks > 0)";
 
 /// By what the place with most is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

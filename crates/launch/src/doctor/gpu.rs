@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::Finding;
 use crate::install;
 use crate::run::environment::other_cuda_tool;
-use lapscope_data::model::{DeviceRecorder, Nanos};
+use lapscope_data::model::{DeviceRecorder, Nanos, RankInfo};
 use lapscope_data::text::units::time;
 use lapscope_measure::gpu_known::{kernels_as_recorded, waits_as_recorded, GpuKnown};
-use lapscope_trace::gpu::NoGpuTime;
+use lapscope_trace::gpu::{get_cupti, NoGpuTime};
 
 const TOPIC: &str = "gpu";
 const NAME: &str = "GPU time";
@@ -30,7 +30,7 @@ pub fn look(topic: &'static str, preload: &Path) -> Finding {
         plugin.is_some(),
         other_cuda_tool(),
         cupti.as_deref(),
-        Path::new(DRIVER).exists(),
+        std::fs::read_to_string(DRIVER).ok().as_deref(),
     )
 }
 
@@ -39,7 +39,7 @@ fn finding(
     has_plugin: bool,
     tool: Option<NoGpuTime>,
     cupti: Option<&Path>,
-    has_driver: bool,
+    driver: Option<&str>,
 ) -> Finding {
     let not_recorded =
         |why: NoGpuTime| Finding::note(topic, NAME, why.why(), why.way_out()).follows(FOLLOWS);
@@ -52,20 +52,51 @@ fn finding(
     match cupti {
         Some(cupti) => Finding::ok(topic, NAME, format!("by {}", cupti.display()))
             .follows("`lapscope doctor --gpu -- mpirun -n 2` compares it with known kernels"),
-        None if !has_driver => Finding::ok(topic, NAME, "no NVIDIA driver here, and no CUPTI"),
-        None => not_recorded(NoGpuTime::Cupti(
-            "no CUPTI was found, of which CUDA toolkits have one".into(),
-        )),
+        None => match driver {
+            None => Finding::ok(topic, NAME, "no NVIDIA driver here, and no CUPTI"),
+            Some(driver) => {
+                let says = "no CUPTI was found, of which CUDA toolkits have one";
+                Finding::note(topic, NAME, says, get_cupti(major(driver))).follows(FOLLOWS)
+            }
+        },
     }
 }
 
+/// Of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 …": 535.
+fn major(driver: &str) -> Option<u32> {
+    driver.split_whitespace().find_map(|word| word.split_once('.')?.0.parse().ok())
+}
+
 /// What was recorded of rank 0 in the run of `lapscope doctor --gpu`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct GpuRecorded<'a> {
     /// `None`: CUDA has loaded no plugin.
     pub recorder: Option<&'a DeviceRecorder>,
+    /// Why not all is.
+    pub missing: Option<NoGpuTime>,
     pub computed: Nanos,
     pub waited: Nanos,
+}
+
+/// Why not all is recorded of a rank that was started from here.
+pub fn missing(rank: &RankInfo) -> Option<NoGpuTime> {
+    let has_plugin =
+        || install::preload_library().is_ok_and(|it| install::cuda_plugin(&it).is_some());
+    match NoGpuTime::of_rank(rank)? {
+        NoGpuTime::NotNamed if !has_plugin() => Some(NoGpuTime::NoPlugin),
+        why => Some(why),
+    }
+}
+
+/// What to do where lapscope has started the program itself, and a look at this machine has nothing to add.
+fn way_out(why: &NoGpuTime) -> &'static str {
+    match why {
+        NoGpuTime::NotNamed => "let the launcher give ranks CUDA_INJECTION64_PATH of its own environment",
+        NoGpuTime::NotLoaded => {
+            "have lapscope installed where ranks run, by the same path as here; else report it as a mistake of lapscope"
+        }
+        _ => why.way_out(),
+    }
 }
 
 /// What was recorded beside what is known; one finding where nothing can be compared.
@@ -81,16 +112,18 @@ pub fn compare(known: &GpuKnown, recorded: GpuRecorded<'_>) -> Vec<Finding> {
             return vec![Finding::missing(TOPIC, NAME, says, GET_GPU).follows(FOLLOWS)];
         }
     };
-    let not_recorded = |why: NoGpuTime| {
-        let says = format!("not recorded: {}", why.why());
-        vec![Finding::missing(TOPIC, NAME, says, why.way_out()).follows(FOLLOWS)]
+    let not_recorded = |says: String, advice: &str| {
+        vec![Finding::missing(TOPIC, NAME, says, advice).follows(FOLLOWS)]
     };
-    let Some(recorder) = recorded.recorder else {
-        return not_recorded(NoGpuTime::NotLoaded);
-    };
-    if let Some(problem) = &recorder.problem {
-        return not_recorded(NoGpuTime::Cupti(problem.clone()));
+    if let Some(why) = recorded.missing {
+        let has_rows = recorded.recorder.is_some_and(|it| it.has_rows);
+        let how_much = if has_rows { "recorded in part" } else { "not recorded" };
+        return not_recorded(format!("{how_much}: {}", why.why()), way_out(&why));
     }
+    let Some(recorder) = recorded.recorder else {
+        let says = "not recorded: lapscope took it that rank 0 used no GPU";
+        return not_recorded(says.to_owned(), "report it as a mistake of lapscope");
+    };
     vec![
         Finding::ok(TOPIC, NAME, format!("by {}", recorder.source)),
         compared("kernels", recorded.computed, &kernels_as_recorded(computed)),
@@ -129,36 +162,46 @@ mod tests {
     use super::*;
     use crate::doctor::Status;
 
-    #[test]
-    fn each_obstacle_has_a_way_out() {
-        let cupti = Path::new("/opt/libcupti.so.12");
-        let says = |has_plugin, tool, cupti, has_driver| {
-            let found = finding("lapscope", has_plugin, tool, cupti, has_driver);
-            assert_eq!(found.status == Status::Note, found.advice.is_some());
-            format!("{} {}", found.says, found.advice.unwrap_or_default())
-        };
-        assert_eq!(says(true, None, Some(cupti), true), "by /opt/libcupti.so.12 ");
-        assert!(says(true, None, None, false).starts_with("no NVIDIA driver"));
-        assert!(says(true, None, None, true).contains("CUDA_HOME"));
-        let tool = NoGpuTime::OtherTool("/x/libTool.so".into());
-        assert!(says(true, Some(tool), Some(cupti), true).contains("/x/libTool.so"));
-        assert!(says(false, None, None, true).contains("install"));
-    }
-
-    #[test]
-    fn what_is_recorded_is_compared_with_what_is_known() {
-        let source = "libcupti.so.12".to_owned();
-        let recorder = DeviceRecorder {
-            source,
+    fn recorder() -> DeviceRecorder {
+        DeviceRecorder {
+            source: "libcupti.so.12".to_owned(),
             problem: None,
             resolution: Nanos(10_000),
             lost: 0,
             has_rows: true,
+        }
+    }
+
+    #[test]
+    fn each_obstacle_has_a_way_out() {
+        let cupti = Path::new("/opt/libcupti.so.12");
+        let says = |has_plugin, tool, cupti, driver| {
+            let found = finding("lapscope", has_plugin, tool, cupti, driver);
+            assert_eq!(found.status == Status::Note, found.advice.is_some());
+            format!("{} {}", found.says, found.advice.unwrap_or_default())
         };
+        let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\nGCC version: gcc 12.2.0\n";
+        let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (a@b)\n";
+        assert_eq!(says(true, None, Some(cupti), Some(closed)), "by /opt/libcupti.so.12 ");
+        assert!(says(true, None, None, None).starts_with("no NVIDIA driver"));
+        assert!(
+            says(true, None, None, Some(closed)).contains("pip install nvidia-cuda-cupti-cu12,")
+        );
+        assert!(says(true, None, None, Some(open)).contains("pip install nvidia-cuda-cupti,"));
+        assert!(says(true, None, None, Some("of another form")).contains("-cu12 (for"));
+        let tool = NoGpuTime::OtherTool("/x/libTool.so".into());
+        assert!(says(true, Some(tool), Some(cupti), Some(closed)).contains("/x/libTool.so"));
+        assert!(says(false, None, None, Some(closed)).contains("install"));
+    }
+
+    #[test]
+    fn what_is_recorded_is_compared_with_what_is_known() {
+        let recorder = recorder();
         let known = GpuKnown::Worked { computed: Nanos(400_000), waited: Nanos(100_000) };
         let states = |computed, waited| {
             let (computed, waited) = (Nanos(computed), Nanos(waited));
-            let recorded = GpuRecorded { recorder: Some(&recorder), computed, waited };
+            let recorded =
+                GpuRecorded { recorder: Some(&recorder), missing: None, computed, waited };
             compare(&known, recorded).iter().map(|it| it.status).collect::<Vec<_>>()
         };
         assert_eq!(states(401_000, 99_000), [Status::Ok; 3]);
@@ -169,25 +212,44 @@ mod tests {
     #[test]
     fn what_cannot_be_compared_is_said_in_one_line() {
         let known = GpuKnown::Worked { computed: Nanos(400_000), waited: Nanos(100_000) };
-        let problem = Some("no CUPTI was found".to_owned());
-        let recorder = DeviceRecorder {
-            source: "CUPTI".to_owned(),
-            problem,
-            resolution: Nanos(10_000),
-            lost: 0,
-            has_rows: false,
-        };
-        let with_problem = GpuRecorded { recorder: Some(&recorder), ..GpuRecorded::default() };
         let none = GpuKnown::Missing("libcuda.so.1: no such file".into());
-        for (known, recorded, status, says) in [
-            (&known, with_problem, Status::Missing, "no CUPTI was found"),
-            (&known, GpuRecorded::default(), Status::Missing, "has not loaded"),
-            (&none, GpuRecorded::default(), Status::Note, "no such file"),
+        let because = |missing| GpuRecorded { missing, ..GpuRecorded::default() };
+        let nsys = NoGpuTime::OtherTool("/opt/nsys/libToolsInjection64.so".into());
+        for (known, missing, status, words) in [
+            (
+                &known,
+                Some(NoGpuTime::Cupti("no CUPTI was found that goes with the driver".into())),
+                Status::Missing,
+                ["not recorded: no CUPTI was found", "CUDA_HOME"],
+            ),
+            (&known, Some(NoGpuTime::NotLoaded), Status::Missing, ["has not loaded", "same path"]),
+            (&known, Some(NoGpuTime::NotNamed), Status::Missing, ["was not set", "launcher"]),
+            (&known, Some(nsys), Status::Missing, ["/opt/nsys", "unset"]),
+            (&known, Some(NoGpuTime::Lost), Status::Missing, ["no room", "LAPSCOPE_MAX_MB"]),
+            (&known, None, Status::Missing, ["used no GPU", "mistake of lapscope"]),
+            (&none, None, Status::Note, ["no such file", "where the GPUs are"]),
         ] {
-            let findings = compare(known, recorded);
+            let findings = compare(known, because(missing));
             assert_eq!(findings.len(), 1, "{findings:?}");
+            let Finding { says, advice, .. } = &findings[0];
+            let advice = advice.as_deref().unwrap_or_default();
             assert_eq!(findings[0].status, status, "{findings:?}");
-            assert!(findings[0].says.contains(says), "{findings:?}");
+            assert!(says.contains(words[0]) && advice.contains(words[1]), "{findings:?}");
+            assert!(!advice.contains("lapscope doctor"), "it is this that says it: {findings:?}");
         }
+    }
+
+    /// As many a reason has it, some kernels are there.
+    #[test]
+    fn what_is_recorded_in_part_is_said_to_be() {
+        let recorder = recorder();
+        let recorded = GpuRecorded {
+            recorder: Some(&recorder),
+            missing: Some(NoGpuTime::Lost),
+            ..GpuRecorded::default()
+        };
+        let known = GpuKnown::Worked { computed: Nanos(400_000), waited: Nanos(100_000) };
+        let says = &compare(&known, recorded)[0].says;
+        assert!(says.starts_with("recorded in part: CUPTI or the spool"), "{says}");
     }
 }

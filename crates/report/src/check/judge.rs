@@ -74,6 +74,50 @@ fn mean(values: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> f64 {
     values.iter().map(of).sum::<f64>() / values.len() as f64
 }
 
+/// What is not known of a number, as GPUs may have computed in some run, and nobody knows when.
+#[derive(Debug, Clone, Copy)]
+struct GpuDoubt {
+    may_be_less: bool,
+    may_be_more: bool,
+}
+
+impl GpuDoubt {
+    fn of(name: &Name, runs: &[CheckedRun]) -> GpuDoubt {
+        let is_there = runs.iter().any(CheckedRun::is_upper_bound);
+        GpuDoubt {
+            may_be_less: is_there && name.gpus_may_lessen(),
+            may_be_more: is_there && name.gpus_may_raise(),
+        }
+    }
+
+    /// They may have computed all the while.
+    fn least(self, low: f64) -> f64 {
+        if self.may_be_less {
+            low.min(0.0)
+        } else {
+            low
+        }
+    }
+
+    fn most(self, high: f64) -> f64 {
+        if self.may_be_more {
+            f64::INFINITY
+        } else {
+            high
+        }
+    }
+
+    /// Behind the number.
+    fn in_words(self) -> &'static str {
+        match (self.may_be_less, self.may_be_more) {
+            (false, false) => "",
+            (true, false) => " or less, as GPUs may have computed meanwhile",
+            (false, true) => " or more, as GPUs may have computed meanwhile",
+            (true, true) => ", or less or more, as GPUs may have computed meanwhile",
+        }
+    }
+}
+
 pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
     let name = &limit.name;
     let row = |verdict, value, sentence| CheckRow {
@@ -91,16 +135,14 @@ pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
         let run = without.map_or("a run", |run| run.name.as_str());
         return row(Verdict::NotJudged, None, format!("{} is not known of {run}", name.asked));
     };
-    let (mut low, high) = (mean(&values, |it| it.0), mean(&values, |it| it.1));
+    let (low, high) = (mean(&values, |it| it.0), mean(&values, |it| it.1));
     let value = (low + high) / 2.0;
-    if name.is_exposed() && runs.iter().any(CheckedRun::is_upper_bound) {
-        low = low.min(0.0); // GPUs may have computed all the while
-    }
+    let doubt = GpuDoubt::of(name, runs);
     let is_within = |value: f64| match limit.is_max {
         true => value <= limit.value,
         false => value >= limit.value,
     };
-    let verdict = match (is_within(low), is_within(high)) {
+    let verdict = match (is_within(doubt.least(low)), is_within(doubt.most(high))) {
         (true, true) => Verdict::Holds,
         (false, false) => Verdict::FallsShort,
         _ => Verdict::NotJudged,
@@ -110,8 +152,12 @@ pub(super) fn limit(limit: &Limit, runs: &[CheckedRun]) -> CheckRow {
         true => format!("{} to {}", shown(name, low), shown(name, high)),
         false => shown(name, value),
     };
-    let sentence =
-        format!("{} is {is}, and has to be {than} {}", name.asked, shown(name, limit.value));
+    let sentence = format!(
+        "{} is {is}{}, and has to be {than} {}",
+        name.asked,
+        doubt.in_words(),
+        shown(name, limit.value)
+    );
     match unfit(name, value, runs) {
         Some(why) => row(Verdict::NotJudged, Some(value), format!("{sentence}; {why}")),
         None => row(verdict, Some(value), sentence),
@@ -136,22 +182,23 @@ impl SidesOfCheck<'_> {
             format!("{fewest} run{s} of a side cannot tell that from chance; {FEWEST_RUNS} can")
         });
         alike::other_ranks(self.runs, self.against)
-            .or_else(|| self.other_bounds().filter(|_| name.is_exposed()))
+            .or_else(|| self.other_bounds(name))
             .or(few)
             .or_else(|| unfit(name, new.mean, self.runs))
             .or_else(|| unfit(name, old.mean, self.against))
     }
 
-    /// Exposed time is without what GPUs computed in, or with it.
-    fn other_bounds(&self) -> Option<String> {
+    /// What GPUs computed meanwhile is not in the exposed time of the one, and in that of the other.
+    fn other_bounds(&self, name: &Name) -> Option<String> {
         let all = || self.runs.iter().chain(self.against);
-        let (with, without): (Vec<_>, Vec<_>) = all().partition(|run| run.is_upper_bound());
+        let (without, with): (Vec<_>, Vec<_>) = all().partition(|run| run.is_upper_bound());
         let names = |runs: Vec<&CheckedRun>| {
             runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ")
         };
-        (!with.is_empty() && !without.is_empty()).then(|| {
+        let is_other = !with.is_empty() && !without.is_empty();
+        (is_other && (name.gpus_may_lessen() || name.gpus_may_raise())).then(|| {
             format!(
-                "what GPUs computed meanwhile is in it of {}, and not of {}",
+                "it is known when GPUs computed of {}, and not of {}",
                 names(with),
                 names(without)
             )
@@ -399,13 +446,13 @@ mod tests {
         let exposed = Name::new("exposed");
         let at_most = |value: f64, is_bound: bool| {
             let limit = Limit { name: exposed.clone(), is_max: true, value };
-            super::limit(&limit, &with(more, is_bound)).verdict
+            super::limit(&limit, &with(more, is_bound))
         };
-        assert_eq!(at_most(0.5, true), Verdict::Holds);
-        assert_eq!(
-            (at_most(0.3, true), at_most(0.3, false)),
-            (Verdict::NotJudged, Verdict::FallsShort)
-        );
+        let verdicts = [(0.5, true), (0.3, true), (0.3, false)]
+            .map(|(value, is_bound)| at_most(value, is_bound).verdict);
+        assert_eq!(verdicts, [Verdict::Holds, Verdict::NotJudged, Verdict::FallsShort]);
+        let said = at_most(0.3, true).sentence;
+        assert!(said.contains("41.0 % or less, as GPUs may have computed meanwhile"), "{said}");
         let against = |new: bool, old: bool| {
             let (runs, against) = (with(more, new), with(less, old));
             compare(&exposed, &SidesOfCheck { runs: &runs, against: &against, tolerance: 0.05 })
@@ -414,11 +461,28 @@ mod tests {
         let other = against(true, false);
         assert_eq!(other.verdict, Verdict::NotJudged);
         assert!(
-            other.sentence.contains("what GPUs computed meanwhile is in it of r0, r1, r2"),
+            other.sentence.contains("known when GPUs computed of r0, r1, r2, and not of r0, r1"),
             "{other:?}"
         );
         assert_eq!(against(true, true).verdict, Verdict::FallsShort);
         assert_eq!(against(false, false).verdict, Verdict::FallsShort);
+    }
+
+    /// More was overlapped, and more or less was lost, if GPUs computed in calls.
+    #[test]
+    fn a_lower_bound_of_what_was_overlapped_is_not_judged_as_if_no_more_were() {
+        let mut runs = runs(&[100, 101]);
+        for run in &mut runs {
+            run.report["summary"] = json!({ "exposed_is_upper_bound": true });
+            run.report["overlap"] = json!({ "totals": { "achieved_low": 0.3, "lost_high": 0.1 } });
+        }
+        let verdict = |name: &str, is_max: bool, value: f64| {
+            limit(&Limit { name: Name::new(name), is_max, value }, &runs).verdict
+        };
+        assert_eq!(verdict("achieved", false, 0.2), Verdict::Holds);
+        assert_eq!(verdict("achieved", false, 0.5), Verdict::NotJudged);
+        assert_eq!(verdict("lost", true, 0.2), Verdict::NotJudged);
+        assert_eq!(verdict("lost", true, 0.05), Verdict::NotJudged);
     }
 
     #[test]

@@ -68,20 +68,52 @@ impl Name {
         key.ends_with("_ns") || rest.ends_with("_ns") && of_several.contains(&key)
     }
 
-    /// Whether it is more where it is not known when GPUs computed: what they computed meanwhile is taken out of all of these.
-    pub(super) fn is_exposed(&self) -> bool {
-        const WORDS: [&str; 9] = [
+    /// Whether it may be less than is known where it is not recorded when GPUs computed: that is taken out of what is exposed.
+    pub(super) fn gpus_may_lessen(&self) -> bool {
+        const WORDS: [&str; 12] = [
             "/exposed",
             "/blocked",
             "/blocking_ns",
             "/collective_ns",
             "/posting_ns",
+            "/possible_overlap",
             "/overlappable",
             "/win_",
+            "/inside_ns",
+            "/time_ns",
+            "/time_low_ns",
+            "/time_high_ns",
+        ];
+        // that of a region is what it took, whatever was done in it
+        let is_region = self.pointer.starts_with("/regions/") && self.pointer.ends_with("/time_ns");
+        !is_region && (self.is_of(&WORDS) || self.is_lost())
+    }
+
+    /// Whether it may be more: kernels beside other calls in an overlap window are computation, so that more was possible and
+    /// achieved, and that more was lost, or less.
+    pub(super) fn gpus_may_raise(&self) -> bool {
+        const WORDS: [&str; 5] = [
+            "/achieved",
+            "/possible",
+            "/overlappable",
+            "/overlapped_with_gpu",
+            "no_local_progress",
+        ];
+        self.is_of(&WORDS) || self.is_lost()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_of(&[
             "lost_low",
             "lost_high",
-        ];
-        WORDS.iter().any(|word| self.pointer.contains(word))
+            "lost_late_partner",
+            "lost_no_progress",
+            "lost_other",
+        ])
+    }
+
+    fn is_of(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.pointer.contains(word))
     }
 
     /// Whether it is a fraction, which a limit may have in per cent.
@@ -177,6 +209,35 @@ mod tests {
             .map(|name| (name.is_time(), name.is_share()));
         let (time, share, count) = ((true, false), (false, true), (false, false));
         assert_eq!(kinds, [time, time, count, share, count]);
+    }
+
+    /// Of whom it is not recorded when GPUs computed.
+    #[test]
+    fn what_gpus_compute_lessens_what_is_exposed_and_raises_what_is_overlapped() {
+        let [less, more, either, neither] =
+            [(true, false), (false, true), (true, true), (false, false)];
+        for (asked, expected) in [
+            ("exposed", less),
+            ("step-exposed", less),
+            ("completing_sites[0].time_ns", less),
+            ("achieved", more),
+            ("possible", more),
+            ("totals.overlapped_with_gpu_ns", more),
+            ("lost", either),
+            ("overlap.totals.lost_late_partner_ns", either),
+            ("overlap.totals.lost_no_progress_ns", either),
+            ("overlap.totals.lost_other_ns", either),
+            ("overlappable", either),
+            ("mpi", neither),
+            ("run-time", neither),
+            ("ranks[0].lost_records", neither),
+            ("regions[0].time_ns", neither),
+            ("regions[0].exposed_ns", less),
+            ("requests", neither),
+        ] {
+            let name = Name::new(asked);
+            assert_eq!((name.gpus_may_lessen(), name.gpus_may_raise()), expected, "{asked}");
+        }
     }
 
     #[test]

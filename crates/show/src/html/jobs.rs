@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::markup::{Document, Html, Unit};
 use super::page::{framed, navigation, sections};
-use crate::render::jobs::{about, cells, exposed, sums_of, EXECUTABLES, HEADS};
+use crate::render::jobs::{about, cells, exposed, exposed_cell, sums_of, EXECUTABLES, HEADS};
 use crate::render::table::Align;
 use lapscope_data::text::units::{long_time, percent};
 use lapscope_report::jobs::{JobSums, Jobs};
@@ -97,7 +97,7 @@ fn sums(html: &mut Html, groups: &[JobSums]) {
         for group in groups.iter().take(MOST_GROUPS) {
             html.within("tr", &[], |html| {
                 let numbers = [
-                    long_time(group.exposed_seconds),
+                    exposed_cell(group.exposed_seconds, group.upper_bound_jobs > 0),
                     percent(group.exposed_share),
                     long_time(group.run_seconds),
                     group.jobs.to_string(),

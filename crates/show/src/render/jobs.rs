@@ -82,12 +82,28 @@ fn imported(jobs: &Jobs) -> Option<String> {
 
 /// "12.3 % of the run time of all ranks: 1.20 h of 10.0 h"
 pub fn exposed(all: &JobSums) -> String {
-    format!(
-        "{} of the run time of all ranks is communication inside MPI: {} of {}",
+    let bound = all.upper_bound_jobs;
+    let mut text = format!(
+        "{}{} of the run time of all ranks is communication inside MPI: {} of {}",
+        if bound > 0 { "At most " } else { "" },
         percent(all.exposed_share),
         long_time(all.exposed_seconds),
         long_time(all.run_seconds)
-    )
+    );
+    if bound > 0 {
+        let s = plural(bound);
+        text += &format!(
+            "; in {} job{s} (≤) GPUs may have computed meanwhile, unrecorded",
+            count(bound)
+        );
+    }
+    text
+}
+
+/// Exposed time in a table, where GPUs may have computed meanwhile or not.
+pub fn exposed_cell(seconds: f64, is_upper_bound: bool) -> String {
+    let at_most = if is_upper_bound { "≤ " } else { "" };
+    format!("{at_most}{}", long_time(seconds))
 }
 
 /// Path, sums, and a line for each cure.
@@ -107,12 +123,13 @@ fn write_executable(out: &mut dyn Write, group: &JobSums, style: Style) -> io::R
 /// "5 jobs of 2 users ran 123 h, 39.8 % of it exposed, most at MPI_Waitall iterate halo.c:95; tests were injected in 2"
 pub fn sums_of(group: &JobSums) -> String {
     let mut text = format!(
-        "{} job{} of {} user{} ran {}, {} of it exposed",
+        "{} job{} of {} user{} ran {}, {}{} of it exposed",
         count(group.jobs),
         plural(group.jobs),
         group.users,
         plural(group.users),
         long_time(group.run_seconds),
+        if group.upper_bound_jobs > 0 { "at most " } else { "" },
         percent(group.exposed_share)
     );
     if let Some(place) = &group.exposed_at {
@@ -138,7 +155,7 @@ fn sums(groups: &[JobSums]) -> Table {
     ]);
     for group in groups {
         let cells = [
-            long_time(group.exposed_seconds),
+            exposed_cell(group.exposed_seconds, group.upper_bound_jobs > 0),
             percent(group.exposed_share),
             long_time(group.run_seconds),
             count(group.jobs),
@@ -188,7 +205,7 @@ pub fn cells(line: &JobLine) -> [String; 10] {
     let unfinished = if line.without_finalize > 0 { " (no MPI_Finalize)" } else { "" };
     let open = if line.is_running { "+" } else { "" };
     [
-        long_time(job.exposed_seconds),
+        exposed_cell(job.exposed_seconds, line.exposed_is_upper_bound),
         percent(line.exposed_share),
         format!("{}{open}", long_time(job.longest_seconds)),
         given.map_or_else(|| job.nodes.to_string(), |given| format!("{} of {given}", job.nodes)),
@@ -224,5 +241,6 @@ pub fn columns() -> Vec<ExportColumn<JobSums>> {
         ExportColumn::new("exposed_share", |sums: &JobSums| text(sums.exposed_share)),
         ExportColumn::new("injected_jobs", |sums: &JobSums| text(sums.injected_jobs)),
         ExportColumn::new("gained_seconds", |sums: &JobSums| text(sums.gained_seconds)),
+        ExportColumn::new("upper_bound_jobs", |sums: &JobSums| text(sums.upper_bound_jobs)),
     ]
 }

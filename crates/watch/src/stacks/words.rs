@@ -10,14 +10,36 @@ use lapscope_data::symbols::{base_name, FrameName};
 use lapscope_data::text::ranks::in_words;
 use lapscope_data::text::{capitalized, list_ranks, plural};
 
+/// Drivers of GPUs, and the runtime through which programs call NVIDIA's.
+const OF_GPUS: [&str; 6] =
+    ["libcuda.so", "libcudart.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_", "libnvidia-"];
+
+fn is_of(libraries: &[&str], frame: &FrameName) -> bool {
+    let name = base_name(frame.module.as_deref().unwrap_or("?"));
+    libraries.iter().any(|library| name.starts_with(library))
+}
+
 /// The innermost frame that is the program's, not the C library's or the kernel's.
 fn innermost(frames: &[FrameName]) -> Option<&FrameName> {
     const OTHERS: [&str; 5] = ["libc.so", "libm.so", "libpthread.so", "ld-linux", "[vdso]"];
-    let is_own = |frame: &&FrameName| {
-        let name = base_name(frame.module.as_deref().unwrap_or("?"));
-        !OTHERS.iter().any(|other| name.starts_with(other))
-    };
-    frames.iter().find(is_own).or(frames.first())
+    frames.iter().find(|frame| !is_of(&OTHERS, frame)).or(frames.first())
+}
+
+/// The frames of a GPU's driver and those from its caller on, where they begin in one: there a rank waits for its GPU, or gives it work.
+fn split_at_driver(frames: &[FrameName]) -> Option<(&[FrameName], &[FrameName])> {
+    innermost(frames).filter(|frame| is_of(&OF_GPUS, frame))?;
+    let within = frames.iter().position(|frame| is_of(&OF_GPUS, frame))?;
+    let behind = frames[within..].iter().position(|frame| !is_of(&OF_GPUS, frame));
+    Some(frames.split_at(behind.map_or(frames.len(), |behind| within + behind)))
+}
+
+/// "in cuStreamSynchronize of a GPU's driver, called at step x.cu:40"
+fn in_driver((driver, caller): (&[FrameName], &[FrameName])) -> String {
+    let called = driver.last().and_then(|frame| frame.function.as_deref());
+    let place = called
+        .map_or("in the driver of a GPU".to_owned(), |it| format!("in {it} of a GPU's driver"));
+    let caller = innermost(caller).map(|it| format!(", called at {}", it.short()));
+    place + &caller.unwrap_or_default()
 }
 
 impl RankStack {
@@ -52,6 +74,7 @@ impl RankStack {
             (Doing::Asleep, None) => {
                 format!("asleep in {}", at.sleeps_in.as_deref().unwrap_or("the kernel"))
             }
+            _ if split_at_driver(&at.frames).is_some() => "in the driver of a GPU".to_owned(),
             _ => "computes".to_owned(),
         };
         what + moves
@@ -66,13 +89,16 @@ impl ThreadStack {
             .map(FrameName::short)
             .unwrap_or_else(|| "an unknown place".to_owned());
         let outside = if self.within.is_some() { "" } else { "outside of MPI, " };
-        let place = match (self.doing, &self.call) {
-            (Doing::Unknown, _) => return "not to be seen".to_owned(),
-            (Doing::Stopped, _) => format!("stopped, at {at}"),
-            (Doing::Polls, Some(call)) if calls::asks(call) => format!("testing by {call} at {at}"),
-            (Doing::Polls, Some(call)) => format!("calling {call} again and again at {at}"),
-            (_, Some(call)) => format!("in {call}, called {}at {at}", self.by_wrapper()),
-            (Doing::Asleep, None) => {
+        let place = match (self.doing, &self.call, split_at_driver(&self.frames)) {
+            (Doing::Unknown, ..) => return "not to be seen".to_owned(),
+            (Doing::Stopped, ..) => format!("stopped, at {at}"),
+            (Doing::Polls, Some(call), _) if calls::asks(call) => {
+                format!("testing by {call} at {at}")
+            }
+            (Doing::Polls, Some(call), _) => format!("calling {call} again and again at {at}"),
+            (_, Some(call), _) => format!("in {call}, called {}at {at}", self.by_wrapper()),
+            (_, None, Some(driver)) => format!("{outside}{}", in_driver(driver)),
+            (Doing::Asleep, None, None) => {
                 let within = self.sleeps_in.as_ref().map(|it| format!(" in {it},"));
                 format!("{outside}asleep{} at {at}", within.unwrap_or_default())
             }
@@ -252,6 +278,34 @@ mod tests {
         assert_eq!(rank.place(), "asleep in read, its stack not read: it may not be traced");
         rank.at.runs = None;
         assert_eq!(rank.place(), "not to be seen: it may not be traced");
+    }
+
+    /// As in cudaStreamSynchronize, which spins, or sleeps.
+    #[test]
+    fn who_waits_for_a_gpu_does_not_compute() {
+        let of = |module: &str, function: &str| FrameName {
+            module: Some(module.to_owned()),
+            ..frame(function, 1)
+        };
+        let frames = vec![
+            of("/lib/libc.so.6", "sched_yield"),
+            of("/lib/libcuda.so.535.104.05", "f"),
+            of("/cuda/libcudart.so.12", "cudaStreamSynchronize"),
+            frame("step", 40),
+        ];
+        let mut rank = rank(0, "a", None, frames);
+        let expected =
+            "outside of MPI, in cudaStreamSynchronize of a GPU's driver, called at step x.c:40";
+        assert_eq!(rank.place(), expected);
+        assert!(rank.leaf().starts_with("in the driver of a GPU"), "{}", rank.leaf());
+        rank.at.doing = Doing::Asleep;
+        assert_eq!(rank.place(), expected);
+        let nameless = FrameName { function: None, ..of("/lib/libcuda.so.1", "") };
+        (rank.at.frames, rank.at.depth) = (vec![nameless.clone()], 1);
+        assert_eq!(rank.place(), "outside of MPI, in the driver of a GPU");
+        rank.at.frames = vec![frame("host_function", 3), nameless];
+        rank.at.doing = Doing::Computes;
+        assert_eq!(rank.place(), "outside of MPI, computing in host_function x.c:3");
     }
 
     #[test]

@@ -247,6 +247,9 @@ fn overlappable(report: &Report) -> String {
     } else {
         "Nothing as it stands: no computation lies between posts and waits.".to_owned()
     };
+    if summary.exposed_is_upper_bound {
+        text += " What GPUs compute there is not, or not all, recorded.";
+    }
     if summary.blocked_ns.share_of(summary.exposed_ns) >= MUCH {
         text += &format!(
             " Blocking calls ({} of the run time) can overlap nothing as they are.",

@@ -128,6 +128,12 @@ fn exposed_time_of_jobs_with_gpus_is_an_upper_bound() {
     let mut made = halo();
     made.settings.push(Setting { kind: "option", name: "accelerator", value: "libcuda" });
     put(place.path(), "two", &made);
+    let mut idle = halo();
+    idle.record.job = "idle";
+    for (name, value) in [("accelerator", "libcuda"), ("cuda", "not known"), ("cuda", "unused")] {
+        idle.settings.push(Setting { kind: "option", name, value });
+    }
+    put(place.path(), "idle", &idle);
     imported(&place);
     let given = json(place.path(), &["jobs"]);
     let marked = given["jobs"].as_array().unwrap().iter();

@@ -14,6 +14,7 @@ struct clients {
 static struct clients at_begin;
 static char library[4096];
 static int was_asked, has_come;
+static int counts_linked; /* as clients, who may be none */
 
 static const char *strings_of(const ElfW(Dyn) *dynamic, ElfW(Addr) base)
 {
@@ -65,8 +66,9 @@ int client_is_linked(void)
     return now().linked > 0;
 }
 
-void client_begin(void)
+void client_begin(int is_shared)
 {
+    counts_linked = !is_shared;
     at_begin = now();
 }
 
@@ -87,7 +89,7 @@ int client_has_asked(void)
 int client_came(void)
 {
     struct clients clients = now();
-    if (client_has_asked() || clients.libraries > at_begin.libraries || clients.linked > at_begin.linked)
+    if (client_has_asked() || clients.libraries > at_begin.libraries || (counts_linked && clients.linked > at_begin.linked))
         __atomic_store_n(&has_come, 1, __ATOMIC_RELAXED);
     return __atomic_load_n(&has_come, __ATOMIC_RELAXED);
 }

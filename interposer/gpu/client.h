@@ -8,8 +8,8 @@ const char *client_library(void);
 /* Whether somebody is linked with it, who may use it or not, and did not open it to use it. */
 int client_is_linked(void);
 
-/* Ours is open: who comes from now on is another. */
-void client_begin(void);
+/* Ours is open: who comes from now on is another; not where those that are linked with it do not use it. */
+void client_begin(int is_shared);
 
 /* Somebody asks the loader for a function of that name. */
 void client_asked(const char *name);

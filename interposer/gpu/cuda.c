@@ -13,6 +13,7 @@
 #include "merge.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -231,10 +232,12 @@ static void *flush_now_and_then(void *none)
     return none;
 }
 
+/* Waits are counted, and signals shorten none. */
 static void wait_1_ms(void)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
-    nanosleep(&pause, NULL);
+    struct timespec left = {.tv_nsec = 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
 }
 
 /* Has all flushed, and returns whether it was: CUPTI may wait for a lock of whoever is here, or for a driver that hangs, so our thread
@@ -405,7 +408,7 @@ static void begin_here(void)
 {
     const char *loaded = client_library(); /* as PyTorch for its own profiler, which would be given buffers of ours */
     if (loaded ? devices->shares && use_loaded(loaded) : find_cupti(use)) {
-        client_begin();
+        client_begin(devices->shares);
         context_begin();
         __atomic_store_n(&devices->asked, client_asked, __ATOMIC_RELEASE);
         start_thread();

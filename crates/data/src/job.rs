@@ -166,9 +166,13 @@ impl NodeRecord {
         self.record.written_unix_ns.saturating_add(3 * interval_ns + SLACK_NS)
     }
 
-    /// Whether the driver of a GPU came into the rank whose settings these are.
-    pub fn has_gpu_driver(&self) -> bool {
-        self.settings.iter().any(|it| it.kind == "option" && it.name == "accelerator")
+    /// Whether the rank whose settings these are may have used a GPU: its driver came, and was not unused to the end.
+    pub fn may_use_gpu(&self) -> bool {
+        let last = |name| {
+            let of = |it: &&JobSetting| it.kind == "option" && it.name == name;
+            self.settings.iter().rev().find(of).map(|it| it.value.as_str())
+        };
+        last("accelerator").is_some() && last("cuda") != Some("unused")
     }
 
     /// Processes that had not ended when the record was written.

@@ -3,6 +3,8 @@
 #include "../../preload/devices.h"
 #include "../base/clock.h"
 #include "../base/config.h"
+#include "../base/pause.h"
+#include "../base/uncancelled.h"
 #include "../spool/writer.h"
 
 #include <errno.h>
@@ -150,10 +152,9 @@ void device_start(void)
 /* Not for ever: a handler of a signal that ends the process may have interrupted `take`. */
 static int lock_at_end(void)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
     int is_held = 0;
     for (int i = 0; i < 1000 && !(is_held = pthread_mutex_trylock(&lock) == 0); i++)
-        nanosleep(&pause, NULL);
+        pause_1_ms();
     return is_held;
 }
 
@@ -168,10 +169,12 @@ void device_flush(void)
     void (*flush)(void) = seam ? __atomic_load_n(&seam->flush, __ATOMIC_ACQUIRE) : NULL;
     if (!flush)
         return;
+    int cancel_state = uncancelled_begin();
     flush();
     pthread_mutex_lock(&lock);
     keep_problem();
     pthread_mutex_unlock(&lock);
+    uncancelled_end(cancel_state);
 }
 
 void device_flush_at_end(void)

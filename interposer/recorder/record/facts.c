@@ -116,10 +116,15 @@ void facts_look(struct thread *t)
 /* Of a program that ends otherwise it is not known, as somebody may have initialised it until then. */
 static int is_unused;
 
-void facts_write_use(struct thread *t)
+int facts_look_for_use(struct thread *t)
 {
     facts_look(t);
-    is_unused = accelerator_library() && !accelerator_may_be_used();
+    return !accelerator_library() || accelerator_may_be_used();
+}
+
+void facts_write_use(struct thread *t, int is_used)
+{
+    is_unused = !is_used;
     if (is_unused)
         write_recorded(t, "option.cuda", "unused");
 }

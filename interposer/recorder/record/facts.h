@@ -14,8 +14,11 @@ void facts_look(struct thread *t);
 /* At the end: what was counted outside of MPI, on all threads together. */
 void facts_write_counted(struct thread *t);
 
-/* Where MPI has ended: looks once more, and whether CUDA was used. A session may start MPI again, and then that is not known. */
-void facts_write_use(struct thread *t);
+/* Looks once more, and whether a driver that is there may be used. */
+int facts_look_for_use(struct thread *t);
+
+/* Where MPI has ended. A session may start it again, and then that is not known. */
+void facts_write_use(struct thread *t, int is_used);
 void facts_take_use_back(struct thread *t);
 
 /* The program's command line, as it may be written down. */

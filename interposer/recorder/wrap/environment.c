@@ -337,11 +337,12 @@ static void session_ends(MPI_Session session)
 /* Behind the last one MPI may be started again, so recording ends when the process does. */
 static void session_ended(struct thread *t, uint64_t began)
 {
+    int is_used = facts_look_for_use(t); /* asks the driver and the loader, who have locks of their own */
     pthread_mutex_lock(&state.lock);
     int last = --state.open_sessions == 0 && (!state.initialized || state.finalized);
     if (last) {
         recorder_all_ended(began);
-        facts_write_use(t);
+        facts_write_use(t, is_used);
     }
     pthread_mutex_unlock(&state.lock);
     if (last)
@@ -416,11 +417,15 @@ static void end_finalize(struct span *span, struct thread *t)
     sends_record(t);
     device_flush();
     facts_write_counted(t);
-    if (!state.open_sessions)
-        facts_write_use(t);
+    int is_used = facts_look_for_use(t);
+    pthread_mutex_lock(&state.lock);
+    int is_last = !state.open_sessions;
+    if (is_last)
+        facts_write_use(t, is_used);
     state.finalized = 1;
+    pthread_mutex_unlock(&state.lock);
     leave(t);
-    if (!state.open_sessions)
+    if (is_last)
         recorder_stop(SPOOL_FINALIZED);
 }
 

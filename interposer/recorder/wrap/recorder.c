@@ -6,7 +6,9 @@
 #include "../base/held.h"
 #include "../base/log.h"
 #include "../base/own_stack.h"
+#include "../base/pause.h"
 #include "../base/rundir.h"
+#include "../base/uncancelled.h"
 #include "../inject/inject.h"
 #include "../node/job_record.h"
 #include "../profile/profile.h"
@@ -343,9 +345,8 @@ static void stop(void *argument)
 static void wait_for_stopper(void)
 {
     enum { WAITS = 2000 };
-    const struct timespec pause = {.tv_nsec = 1000000};
     for (int i = 0; i < WAITS && __atomic_load_n(&stopper, __ATOMIC_ACQUIRE) != HAS_STOPPED; i++)
-        nanosleep(&pause, NULL);
+        pause_1_ms();
 }
 
 static void stop_once(enum spool_end end)
@@ -363,10 +364,11 @@ static void stop_once(enum spool_end end)
 
 void recorder_stop(enum spool_end end)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     int is_off = __atomic_load_n(&recorder_state, __ATOMIC_ACQUIRE) == RECORDER_OFF;
     if (owner == getpid() && (!is_off || __atomic_load_n(&stopper, __ATOMIC_RELAXED) != NOBODY))
         stop_once(end);
+    uncancelled_end(cancel_state);
     errno = saved_errno;
 }
 

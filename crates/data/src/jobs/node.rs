@@ -65,7 +65,7 @@ pub(super) fn summed(read: &NodeRecord, user: i64) -> ListedNode {
             .iter()
             .filter_map(gained_seconds)
             .reduce(|sum, one| sum + one),
-        gpu_ranks: if read.has_gpu_driver() { count(|_| true) } else { 0 },
+        gpu_ranks: if read.may_use_gpu() { count(|_| true) } else { 0 },
         injected_ranks: read.injectors.iter().map(|injector| injector.processes).sum(),
         host: record.host.clone(),
         ..ListedNode::default()

@@ -70,12 +70,16 @@ impl Name {
 
     /// Whether it may be less than is known where it is not recorded when GPUs computed: that is taken out of what is exposed.
     pub(super) fn gpus_may_lessen(&self) -> bool {
-        const WORDS: [&str; 12] = [
+        const WORDS: [&str; 16] = [
             "/exposed",
             "/blocked",
             "/blocking_ns",
             "/collective_ns",
             "/posting_ns",
+            "/rma_ns",
+            "/io_ns",
+            "/unsuccessful_test_ns",
+            "/predicted",
             "/possible_overlap",
             "/overlappable",
             "/win_",
@@ -86,14 +90,18 @@ impl Name {
         ];
         // that of a region is what it took, whatever was done in it
         let is_region = self.pointer.starts_with("/regions/") && self.pointer.ends_with("/time_ns");
-        !is_region && (self.is_of(&WORDS) || self.is_lost())
+        // elsewhere shares are of processors, and of what was tried
+        const WITH_SHARES: [&str; 4] = ["/sites/", "/completing_sites/", "/sizes/", "/advice/"];
+        let is_share = self.pointer.ends_with("/share") && self.is_of(&WITH_SHARES);
+        !is_region && (is_share || self.is_of(&WORDS) || self.is_lost())
     }
 
     /// Whether it may be more: kernels beside other calls in an overlap window are computation, so that more was possible and
     /// achieved, and that more was lost, or less.
     pub(super) fn gpus_may_raise(&self) -> bool {
-        const WORDS: [&str; 5] = [
+        const WORDS: [&str; 6] = [
             "/achieved",
+            "/steps/overlap/",
             "/possible",
             "/overlappable",
             "/overlapped_with_gpu",
@@ -220,6 +228,10 @@ mod tests {
             ("exposed", less),
             ("step-exposed", less),
             ("completing_sites[0].time_ns", less),
+            ("completing_sites[0].share", less),
+            ("advice[0].predicted.high", less),
+            ("totals.rma_ns", less),
+            ("steps.overlap.typical_low", more),
             ("achieved", more),
             ("possible", more),
             ("totals.overlapped_with_gpu_ns", more),

@@ -153,6 +153,9 @@ fn who_has_ended_is_told_from_who_runs_something_else() {
         (&[2.into()][..], &[1.into()][..])
     );
     assert!(answer["sentence"].as_str().unwrap().starts_with("Rank 2 has ended. "), "{answer:#}");
+    let pid = bed.ranks[0].id().to_string();
+    let of_one = printed(&mut bare(&["hang", "--interval", "0.1", "--pid", &pid]));
+    assert!(!of_one.contains("has ended") && !of_one.contains("have ended"), "{of_one}");
     let text = printed(&mut bed.hang(&["--each-rank"]));
     assert!(text.contains("rank 1 of this job runs another program"), "{text}");
     for rank in [&bed.ranks[0], &bed.ranks[1]] {

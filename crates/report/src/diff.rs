@@ -268,7 +268,12 @@ fn totals(a: &Report, b: &Report) -> BTreeMap<&'static str, TimePair> {
             ("other_ns", totals.other_ns),
         ]
     };
-    of(a).into_iter().zip(of(b)).map(|((key, a), (_, b))| (key, TimePair::new(a, b))).collect()
+    let mut totals: BTreeMap<_, _> =
+        of(a).into_iter().zip(of(b)).map(|((key, a), (_, b))| (key, TimePair::new(a, b))).collect();
+    if [a, b].iter().any(|report| report.summary.exposed_is_upper_bound) {
+        totals.remove("overlapped_with_gpu_ns"); // it is not known of both
+    }
+    totals
 }
 
 fn changes(a: &DiffSide, b: &DiffSide) -> Vec<Change> {

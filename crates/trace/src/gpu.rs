@@ -115,13 +115,16 @@ impl NoGpuTime {
             NoGpuTime::OtherTool(_) => "unset CUDA_INJECTION64_PATH while lapscope records",
             NoGpuTime::NotLoaded => "run lapscope doctor where these ranks ran",
             NoGpuTime::Cupti(problem) => by_cupti(problem),
-            NoGpuTime::Lost => "set a larger LAPSCOPE_MAX_MB",
+            NoGpuTime::Lost => "set a larger LAPSCOPE_MAX_MB; where CUPTI had no room, fewer kernels at once help",
             NoGpuTime::NoEnd => "let the program end by MPI_Finalize",
         }
     }
 }
 
 fn by_cupti(problem: &str) -> &'static str {
+    if problem.starts_with("another tool in the process has") {
+        return "start the program without that tool, or set LAPSCOPE_CUPTI=share where it only loads CUPTI";
+    }
     if problem.starts_with("another tool") {
         return "start the program without that tool";
     }
@@ -133,6 +136,9 @@ fn by_cupti(problem: &str) -> &'static str {
     }
     if problem.starts_with("CUPTI has ") || problem.starts_with("CUPTI gave ") {
         return "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope";
+    }
+    if problem.starts_with("some GPU work was not handed over") {
+        return "see whether the driver hangs, as by nvidia-smi; else report it as a mistake of lapscope";
     }
     if problem.starts_with("some GPU work") {
         return "wait for the GPUs before MPI_Finalize, as by cudaDeviceSynchronize";

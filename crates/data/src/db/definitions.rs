@@ -106,7 +106,13 @@ fn ranks_of(database: &Database) -> rusqlite::Result<Vec<RankInfo>> {
           EXISTS (SELECT 1 FROM device_busy WHERE device_busy.rank = device_recorder.rank) FROM device_recorder";
         let mut recorders: HashMap<RankKey, DeviceRecorder> =
             collect(database, sql, device_recorder)?;
-        ranks.iter_mut().for_each(|rank| rank.device_recorder = recorders.remove(&rank.key));
+        for rank in &mut ranks {
+            rank.device_recorder = recorders.remove(&rank.key);
+            if rank.device_recorder.is_some() {
+                // it was CUDA that loaded the plugin; the rank may have died before it looked for drivers
+                rank.accelerator.get_or_insert_with(|| "libcuda".to_owned());
+            }
+        }
     }
     Ok(ranks)
 }

@@ -91,6 +91,7 @@ impl StackDiagnosis {
     /// Takes back what is not known where not all processes were asked for.
     pub fn forget_absent(&mut self) {
         self.absent = Absent::default();
+        self.sentence = words::sentence(&self.ranks, &[]);
         self.other_jobs.iter_mut().for_each(StackDiagnosis::forget_absent);
     }
 }

@@ -87,32 +87,27 @@ static uint32_t work_of_copy(unsigned kind)
     }
 }
 
-/* Returns 0 of what is none of the kinds that were asked for. */
+/* Returns 0 of what is none of the kinds that were asked for: others are shorter than these. */
 static int read_record(const struct cupti_record *record, struct lapscope_device_busy *busy)
 {
-    unsigned kind = record->kind; /* others are shorter than these */
-    if (kind != CUPTI_OF_KERNEL && kind != CUPTI_OF_CONCURRENT_KERNEL && kind != CUPTI_OF_MEMCPY && kind != CUPTI_OF_PEER_MEMCPY &&
-        kind != CUPTI_OF_MEMSET)
-        return 0;
-    *busy = (struct lapscope_device_busy){.begin_ns = (int64_t)record->start, .end_ns = (int64_t)record->end};
-    switch (kind) {
+    switch (record->kind) {
     case CUPTI_OF_KERNEL:
     case CUPTI_OF_CONCURRENT_KERNEL:
-        busy->device = record->kernel_device;
-        busy->work = DEVICE_KERNEL;
-        return 1;
+        *busy = (struct lapscope_device_busy){.device = record->kernel_device, .work = DEVICE_KERNEL};
+        break;
     case CUPTI_OF_MEMCPY:
     case CUPTI_OF_PEER_MEMCPY:
-        busy->device = record->device;
-        busy->work = work_of_copy(record->copy_kind);
-        return 1;
+        *busy = (struct lapscope_device_busy){.device = record->device, .work = work_of_copy(record->copy_kind)};
+        break;
     case CUPTI_OF_MEMSET:
-        busy->device = record->device;
-        busy->work = DEVICE_OTHER;
-        return 1;
+        *busy = (struct lapscope_device_busy){.device = record->device, .work = DEVICE_OTHER};
+        break;
     default:
         return 0;
     }
+    busy->begin_ns = (int64_t)record->start;
+    busy->end_ns = (int64_t)record->end;
+    return 1;
 }
 
 static void put(struct basket *basket, const struct lapscope_device_busy *busy)
@@ -201,13 +196,19 @@ static int flush_by(uint32_t how)
     return goes_on;
 }
 
+/* Waits are counted, and signals shorten none. */
+static void wait_1_ms(void)
+{
+    struct timespec left = {.tv_nsec = 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
 /* CUPTI may be giving one back at this moment, on a thread of its own. */
 static int is_back(size_t were_out)
 {
-    enum { WAITS = 20 };
-    const struct timespec pause = {.tv_nsec = 5000000};
-    for (int i = 0; i < WAITS && __atomic_load_n(&taken_back, __ATOMIC_ACQUIRE) < were_out; i++)
-        nanosleep(&pause, NULL);
+    for (int waits = 100; waits > 0 && __atomic_load_n(&taken_back, __ATOMIC_ACQUIRE) < were_out; waits--)
+        wait_1_ms();
     return __atomic_load_n(&taken_back, __ATOMIC_ACQUIRE) >= were_out;
 }
 
@@ -230,14 +231,6 @@ static void *flush_now_and_then(void *none)
         __atomic_store_n(&made, turn, __ATOMIC_RELEASE);
     } while (goes_on);
     return none;
-}
-
-/* Waits are counted, and signals shorten none. */
-static void wait_1_ms(void)
-{
-    struct timespec left = {.tv_nsec = 1000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        continue;
 }
 
 /* Has all flushed, and returns whether it was: CUPTI may wait for a lock of whoever is here, or for a driver that hangs, so our thread

@@ -121,32 +121,33 @@ impl NoGpuTime {
     }
 }
 
+/// By how a problem begins: the first that fits.
+const BY_CUPTI: [(&str, &str); 9] = [
+    (
+        "another tool in the process has",
+        "start the program without that tool, or set LAPSCOPE_CUPTI=share where it only loads CUPTI",
+    ),
+    ("another tool", "start the program without that tool"),
+    ("the program is linked with CUPTI", "set LAPSCOPE_CUPTI=share where it does not profile itself"),
+    (
+        "this user may not",
+        "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN",
+    ),
+    ("CUPTI has ", NO_OTHER_TOOL),
+    ("CUPTI gave ", NO_OTHER_TOOL),
+    (
+        "some GPU work was not handed over",
+        "see whether the driver hangs, as by nvidia-smi; else report it as a mistake of lapscope",
+    ),
+    ("some GPU work", "wait for the GPUs before MPI_Finalize, as by cudaDeviceSynchronize"),
+    ("the process was ending", "call MPI_Finalize before exit handlers and destructors run"),
+];
+const NO_OTHER_TOOL: &str =
+    "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope";
+
 fn by_cupti(problem: &str) -> &'static str {
-    if problem.starts_with("another tool in the process has") {
-        return "start the program without that tool, or set LAPSCOPE_CUPTI=share where it only loads CUPTI";
-    }
-    if problem.starts_with("another tool") {
-        return "start the program without that tool";
-    }
-    if problem.starts_with("the program is linked with CUPTI") {
-        return "set LAPSCOPE_CUPTI=share where it does not profile itself";
-    }
-    if problem.starts_with("this user may not") {
-        return "let the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container SYS_ADMIN";
-    }
-    if problem.starts_with("CUPTI has ") || problem.starts_with("CUPTI gave ") {
-        return "see that no other tool in the process uses CUPTI; else report it as a mistake of lapscope";
-    }
-    if problem.starts_with("some GPU work was not handed over") {
-        return "see whether the driver hangs, as by nvidia-smi; else report it as a mistake of lapscope";
-    }
-    if problem.starts_with("some GPU work") {
-        return "wait for the GPUs before MPI_Finalize, as by cudaDeviceSynchronize";
-    }
-    if problem.starts_with("the process was ending") {
-        return "call MPI_Finalize before exit handlers and destructors run";
-    }
-    GET_CUPTI
+    let found = BY_CUPTI.iter().find(|(begin, _)| problem.starts_with(begin));
+    found.map_or(GET_CUPTI, |(_, way_out)| way_out)
 }
 
 /// Where there is none that goes with the driver: interposer/gpu/find.c has which of them are looked for.

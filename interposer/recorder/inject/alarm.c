@@ -86,10 +86,11 @@ const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
 /* One that is set must not ring where nobody knows it any more. */
 void alarm_close(struct alarm *alarm)
 {
-    if (alarm->clock == ALARM_CPUTIME || (alarm->clock == ALARM_PERF && is_event(alarm)))
+    int is_there = alarm->clock == ALARM_CPUTIME || (alarm->clock == ALARM_PERF && is_event(alarm));
+    if (is_there)
         alarm_take_back(alarm);
     enum alarm_clock clock = __atomic_exchange_n(&alarm->clock, ALARM_NONE, __ATOMIC_ACQ_REL);
-    if (clock == ALARM_PERF && is_event(alarm))
+    if (clock == ALARM_PERF && is_there)
         close(alarm->fd);
     else if (clock == ALARM_CPUTIME)
         timer_delete(alarm->timer);

@@ -2,6 +2,7 @@
 #include "meeting.h"
 
 #include "../base/descriptor.h"
+#include "../base/pause.h"
 #include "../base/process.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAGIC "LAPSMEE2"
@@ -227,7 +227,6 @@ static int is_left_behind(const struct attendance *own, uint32_t holder)
 
 int meeting_lock(const struct attendance *own)
 {
-    const struct timespec pause = {0, 1000000};
     for (int i = 0; i < LOCK_TRIES; i++) {
         uint32_t holder = 0;
         if (__atomic_compare_exchange_n(&own->meeting->lock, &holder, own->seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -235,7 +234,7 @@ int meeting_lock(const struct attendance *own)
         if (is_left_behind(own, holder) &&
             __atomic_compare_exchange_n(&own->meeting->lock, &holder, own->seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             return 1;
-        nanosleep(&pause, NULL);
+        pause_1_ms();
     }
     return 0;
 }

@@ -35,7 +35,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { JOB_SPOOL_BYTES = 512 << 10 /* of LAPSCOPE_RECORD=job: its definitions may take a quarter */ };

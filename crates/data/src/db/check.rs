@@ -8,13 +8,13 @@ use std::fmt;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
-use rustc_hash::FxHashSet;
 
 use super::copied::rule_of_rows;
 use super::ids::Ends;
 use super::query_row;
-use super::rules::{conditions, describe, ColumnRule, BIG_TABLES, LATER_TABLES, TABLES};
+use super::rules::{conditions, describe, ColumnRule, BIG_TABLES, TABLES};
 use super::small::SmallTables;
+use crate::schema::lacks;
 
 /// A value that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,13 +128,12 @@ pub fn small_tables(connection: &Connection) -> rusqlite::Result<()> {
 fn filled_tables(
     connection: &Connection,
 ) -> rusqlite::Result<Vec<(&'static str, &'static [ColumnRule])>> {
-    let mut names = connection.prepare_cached("SELECT name FROM sqlite_schema")?;
-    let names: FxHashSet<String> =
-        names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    let is_there = |(table, _): &&(&str, &[ColumnRule])| {
-        !LATER_TABLES.contains(table) || names.contains(*table) // others are missed when they are read
-    };
-    let there: Vec<_> = TABLES.iter().filter(is_there).copied().collect();
+    let mut there = Vec::new();
+    for &table in TABLES {
+        if !lacks(connection, "main", table.0)? {
+            there.push(table);
+        }
+    }
     let each: Vec<String> =
         there.iter().map(|(table, _)| format!("EXISTS (SELECT 1 FROM {table})")).collect();
     let sql = format!("SELECT {}", each.join(", "));

@@ -36,25 +36,7 @@ pub struct Sums {
     pub no_local_progress_high: i64,
 }
 
-/// What every request counts for, however it ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PostedRequest {
-    pub bytes: u64,
-    /// In the posting call, and of that while a GPU of the rank computed; nanoseconds.
-    pub post: i64,
-    pub beside_gpu: i64,
-}
-
 impl Sums {
-    #[inline]
-    pub(super) fn add_posted(&mut self, posted: PostedRequest) {
-        self.requests += 1;
-        self.bytes = self.bytes.saturating_add(posted.bytes);
-        self.post = self.post.saturating_add(posted.post);
-        self.post_beside_gpu = self.post_beside_gpu.saturating_add(posted.beside_gpu);
-    }
-
-    #[inline]
     pub(super) fn add_exposed(&mut self, share: Exposure, [low, high]: [i64; 2]) {
         self.exposed += share;
         self.no_local_progress_low = self.no_local_progress_low.saturating_add(low);

@@ -20,13 +20,11 @@ pub(super) struct WaitingCall<'a> {
     quickest: Taken,
     slowest: Taken,
     critical: Option<Critical<'a>>,
-    sides: OfferedSides<'a>,
+    /// Other sides whose absences may explain the call, and their requests.
+    sides: Vec<(u32, OtherSide<'a>)>,
     /// The request whose transfer takes longest, and how long.
     pub longest: (i64, u32),
 }
-
-/// Other sides whose absences may explain a call, and their requests.
-pub(super) type OfferedSides<'a> = Vec<(u32, OtherSide<'a>)>;
 
 /// What the transfers of a call take one after the other, and its possible overlap by computation in their overlap windows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,8 +49,7 @@ struct Critical<'a> {
 }
 
 impl<'a> WaitingCall<'a> {
-    /// `room`: as [`WaitingCall::into_room`] left it, so that none is made for each call.
-    pub fn new(begin: i64, end: i64, room: OfferedSides<'a>) -> WaitingCall<'a> {
+    pub fn new(begin: i64, end: i64) -> WaitingCall<'a> {
         WaitingCall {
             wait: Wait { begin, end, ..Wait::default() },
             compute: 0,
@@ -60,14 +57,9 @@ impl<'a> WaitingCall<'a> {
             quickest: Taken::default(),
             slowest: Taken::default(),
             critical: None,
-            sides: room,
+            sides: Vec::new(),
             longest: (i64::MIN, 0),
         }
-    }
-
-    pub fn into_room(mut self) -> OfferedSides<'a> {
-        self.sides.clear();
-        self.sides
     }
 
     pub fn is_worth_it(&self) -> bool {
@@ -113,13 +105,13 @@ impl<'a> WaitingCall<'a> {
     /// The time of the call by cause, with bounds, and who is to blame: the one that came last, or the one that was away
     /// longest. `own`: this rank's place.
     pub fn split(
-        &mut self,
+        mut self,
         sides: Sides<'a>,
         own: usize,
     ) -> (Exposure, ExposureBounds, Option<(u32, Culprit<'a>)>) {
         self.wait.possible_overlap = self.possible_overlap.min(self.compute);
         let end = self.wait.end;
-        let came_last = self.critical.take().filter(|critical| critical.since > self.wait.begin);
+        let came_last = self.critical.filter(|critical| critical.since > self.wait.begin);
         let mut away_longest = None;
         let mut absences: Option<(i64, i64)> = None; // since when, and how long
         let mut outside = |from: i64| {

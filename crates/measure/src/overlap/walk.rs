@@ -12,9 +12,9 @@ use super::exposure::{part, Exposure, ExposureBounds};
 use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, OtherSide, Sides};
-use super::sums::{BlockingSums, PostedRequest};
+use super::sums::{BlockingSums, Sums};
 use super::together::{limit_achieved, CommonWindow, EndedRequest, EndedTogether};
-use super::waited::{OfferedSides, WaitingCall};
+use super::waited::WaitingCall;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
 use lapscope_data::model::Mode;
@@ -27,24 +27,6 @@ use lapscope_trace::{
 struct OperationCell {
     cell: u32,
     transfer: Option<Estimate>,
-}
-
-/// Parts of a call that go to its requests, and what of them could at least, and at most, have been overlapped in their windows.
-#[derive(Debug, Clone, Copy, Default)]
-struct Shares {
-    exposed: Exposure,
-    window: [i64; 2],
-    count: u64,
-}
-
-impl Shares {
-    fn add(&mut self, other: &Shares) {
-        self.exposed += other.exposed;
-        for (own, more) in self.window.iter_mut().zip(other.window) {
-            *own = own.saturating_add(more);
-        }
-        self.count += other.count;
-    }
 }
 
 pub(super) struct Walk<'a, W> {
@@ -60,8 +42,6 @@ pub(super) struct Walk<'a, W> {
     later: Later<'a>,
     /// Requests of the call that is being looked at.
     requests: Vec<EndedRequest>,
-    /// Room for the other sides of these.
-    room: OfferedSides<'a>,
     common: CommonWindow,
     /// Tests until then belong to a loop that was looked at.
     polled_until: i64,
@@ -107,7 +87,6 @@ impl<'a, W: Witness> Walk<'a, W> {
             found,
             later,
             requests: Vec::new(),
-            room: Vec::new(),
             common: CommonWindow::default(),
             polled_until: i64::MIN,
             looped_until: i64::MIN,
@@ -176,11 +155,11 @@ impl<'a, W: Witness> Walk<'a, W> {
 
     fn add_pending(&mut self, index: usize) {
         let half = self.trace.half(self.rank, index);
-        let posted = self.posted(&half);
+        let sums = self.counted(&half);
         let cell = self.places[self.operation_of(index)].cell;
-        self.found.cells[cell as usize].1.requests.add_posted(posted);
+        self.found.cells[cell as usize].1.requests += &sums;
         let moment = self.moment(half.post_begin);
-        self.found.add(moment, |cell| cell.requests.add_posted(posted));
+        self.found.add(moment, |cell| cell.requests += &sums);
     }
 
     /// What ended behind a slot counts there: it was posted in it.
@@ -215,7 +194,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         self.add_loop(members, call);
         let moment = self.moment(call.begin);
         let end = call.begin + if call.returned() { call.duration } else { 0 };
-        let mut group = WaitingCall::new(call.begin, end, std::mem::take(&mut self.room));
+        let mut group = WaitingCall::new(call.begin, end);
         let mut requests = std::mem::take(&mut self.requests);
         let beside = self.trace.ranks[self.rank].devices.computed_within(call.begin, end);
         let mut ended = EndedTogether {
@@ -230,7 +209,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
             let side = self.sides.other(&half);
-            let posted = self.posted(&half);
+            let sums = self.counted(&half);
             let (half, is_loop) = self.before_loop(half);
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
@@ -254,16 +233,16 @@ impl<'a, W: Witness> Walk<'a, W> {
                     achieved,
                 });
             }
-            self.found.cells[place.cell as usize].1.requests.add_posted(posted);
-            self.found.add(moment, |cell| cell.requests.add_posted(posted));
+            let cell = &mut self.found.cells[place.cell as usize].1.requests;
+            *cell += &sums;
+            self.found.add(moment, |cell| cell.requests += &sums);
             let ready = ready.unwrap_or(self.compute(&half)).saturating_add(later);
             group.add(&half, place.transfer, ready);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, side);
             }
         }
-        let (waited, blamed) = self.lay(&mut group);
-        self.room = group.into_room();
+        let (waited, blamed) = self.lay(group);
         let Waited { exposed, bounds, .. } = waited;
         if !self.is_beside_others(call.begin, end) {
             self.blame(blamed, &exposed);
@@ -309,44 +288,27 @@ impl<'a, W: Witness> Walk<'a, W> {
         };
         let known = members.iter().filter(is_request).count() as u64;
         let of = known.max(u64::from(completed));
-        let mut shares = (0, Shares::default()); // of the same cell, one behind the other
-        let mut all = Shares::default();
+        let mut number = 0;
         for &index in members {
             let operation = self.operation_of(index as usize);
             if self.trace.ranks[self.rank].operations[operation].is_second_half {
                 continue;
             }
+            let share = exposed.share(number, of);
+            let window = [bounds.least, bounds.most]
+                .map(|of_all| part(of_all.no_local_progress, number, of));
+            number += 1;
             let cell = self.places[operation].cell;
-            let number = all.count;
-            if cell != shares.0 {
-                self.add_shares(std::mem::replace(&mut shares, (cell, Shares::default())), by);
-            }
-            let share = Shares {
-                exposed: exposed.share(number, of),
-                window: [bounds.least, bounds.most]
-                    .map(|of_all| part(of_all.no_local_progress, number, of)),
-                count: 1,
-            };
-            shares.1.add(&share);
-            all.add(&share);
-        }
-        self.add_shares(shares, by);
-        self.found.add(moment, |cell| cell.requests.add_exposed(all.exposed, all.window));
-    }
-
-    fn add_shares(&mut self, (cell, shares): (u32, Shares), by: u32) {
-        if shares.count > 0 {
-            let requests = &mut self.found.cells[cell as usize].1.requests;
-            requests.add_exposed(shares.exposed, shares.window);
-            *self.found.completed_in.entry((cell, by)).or_default() += shares.exposed;
+            self.found.cells[cell as usize].1.requests.add_exposed(share, window);
+            self.found.add(moment, |cell| cell.requests.add_exposed(share, window));
+            *self.found.completed_in.entry((cell, by)).or_default() += share;
         }
     }
 
     fn add_blocking_call(&mut self, members: &[u32]) {
         let first = self.trace.half(self.rank, members[0] as usize);
         let begin = first.post_begin;
-        let end = first.completion_end.unwrap_or(begin);
-        let mut group = WaitingCall::new(begin, end, std::mem::take(&mut self.room));
+        let mut group = WaitingCall::new(begin, first.completion_end.unwrap_or(begin));
         let mut sums = BlockingSums { calls: 1, ..BlockingSums::default() };
         for &index in members {
             let half = self.trace.half(self.rank, index as usize);
@@ -357,13 +319,12 @@ impl<'a, W: Witness> Walk<'a, W> {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
         }
-        if !self.is_beside_others(begin, end) {
-            let (waited, blamed) = self.lay(&mut group);
+        if !self.is_beside_others(begin, group.wait.end) {
+            let (waited, blamed) = self.lay(group);
             self.blame(blamed, &waited.exposed);
             self.witness.call(&waited);
             sums.exposed = waited.exposed;
         }
-        self.room = group.into_room();
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
         let moment = self.moment(begin);
@@ -371,7 +332,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     }
 
     /// A group's time by cause, and who is to blame.
-    fn lay(&self, group: &mut WaitingCall<'a>) -> (Waited<'a>, Option<(u32, Culprit<'a>)>) {
+    fn lay(&self, group: WaitingCall<'a>) -> (Waited<'a>, Option<(u32, Culprit<'a>)>) {
         let (compute, transfer, longest) = (group.compute, group.wait.transfer, group.longest.1);
         let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         let awaited = match blamed {
@@ -421,14 +382,20 @@ impl<'a, W: Witness> Walk<'a, W> {
         all.min(rank.presence.outside(posted, end) + self.beside_calls.within(posted, end))
     }
 
-    /// One that sends and receives is a request of either kind, and was posted once.
-    fn posted(&self, half: &Half<'_>) -> PostedRequest {
+    /// What every request counts for. One that sends and receives is a request of either kind, and was posted once.
+    fn counted(&self, half: &Half<'_>) -> Sums {
         let (begin, end) = match half.operation.is_second_half {
             true => (half.post_begin, half.post_begin),
             false => (half.post_begin, half.post_end),
         };
-        let beside_gpu = self.trace.ranks[self.rank].devices.computed_within(begin, end);
-        PostedRequest { bytes: half.bytes().0, post: end - begin, beside_gpu }
+        let beside = self.trace.ranks[self.rank].devices.computed_within(begin, end);
+        Sums {
+            requests: 1,
+            bytes: half.bytes().0,
+            post: end - begin,
+            post_beside_gpu: beside,
+            ..Sums::default()
+        }
     }
 
     /// `ready_compute`, `later_compute`: see [`Life`].

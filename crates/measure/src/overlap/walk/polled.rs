@@ -30,7 +30,7 @@ impl<W: Witness> Walk<'_, W> {
         if ns <= 0 {
             return;
         }
-        let mut group = WaitingCall::new(begin, call.begin + call.duration, Vec::new());
+        let mut group = WaitingCall::new(begin, call.begin + call.duration);
         let mut sums = BlockingSums { calls: 1, ..BlockingSums::default() };
         for &index in members {
             let half = self.trace.half(self.rank, index as usize);
@@ -42,7 +42,7 @@ impl<W: Witness> Walk<'_, W> {
             group.offer(self.sides, &half, side);
         }
         let lasted = group.wait.end - group.wait.begin;
-        let (waited, blamed) = self.lay(&mut group);
+        let (waited, blamed) = self.lay(group);
         let of_tests = |of: Exposure| of.map(|cause| in_proportion(cause, ns, lasted.max(1)));
         let ExposureBounds { least, most } = waited.bounds;
         let bounds = ExposureBounds { least: of_tests(least), most: of_tests(most) };
